@@ -1,0 +1,33 @@
+//! The benchmark harness of edgewright: the peers, the load and the report.
+//!
+//! The binaries are `edgewright-bench` (this library behind a command line) and `edgewright-floor`
+//! (which shares nothing with it). How it measures, and why, is written in `bench/README.md`.
+
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod backend;
+mod callgrind;
+mod checks;
+mod cli;
+mod client;
+mod edgewright;
+mod environment;
+mod instructions;
+mod interrupt;
+mod load;
+mod nginx;
+mod peers;
+mod placement;
+mod ports;
+mod process;
+mod procfs;
+mod rate;
+mod report;
+mod run;
+mod start;
+mod stats;
+mod turn;
+mod wrk;
+
+pub use cli::{Cli, execute};
+pub use interrupt::Interrupted;

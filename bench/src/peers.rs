@@ -1,0 +1,269 @@
+//! The contestants and how each is started.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::backend::Backend;
+use crate::edgewright;
+use crate::interrupt::Interrupt;
+use crate::nginx::{self, ProxySettings};
+use crate::placement::Placement;
+
+/// A contestant.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Peer {
+    /// Its name, as `--only` takes it.
+    pub(crate) name: &'static str,
+    /// What it is, for the report.
+    pub(crate) what: &'static str,
+    kind: Kind,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    Floor {
+        timeouts: bool,
+    },
+    Edgewright {
+        forwarded: bool,
+        auth: bool,
+        routing: bool,
+    },
+    Nginx {
+        lua: bool,
+    },
+}
+
+/// The name of the contestant that the others are compared with.
+pub(crate) const FLOOR: &str = "floor";
+
+/// All contestants, in the order of the report.
+pub(crate) const ALL: [Peer; 9] = [
+    Peer {
+        name: FLOOR,
+        what: "the smallest proxy that Pingora allows",
+        kind: Kind::Floor { timeouts: false },
+    },
+    Peer {
+        name: "floor-timeouts",
+        what: "the floor with the upstream timeouts that edgewright sets",
+        kind: Kind::Floor { timeouts: true },
+    },
+    Peer {
+        name: "edgewright-bare",
+        what: "one route, no hook, forwarded_headers = false",
+        kind: Kind::Edgewright {
+            forwarded: false,
+            auth: false,
+            routing: false,
+        },
+    },
+    Peer {
+        name: "edgewright",
+        what: "one route, no hook",
+        kind: Kind::Edgewright {
+            forwarded: true,
+            auth: false,
+            routing: false,
+        },
+    },
+    Peer {
+        name: "edgewright-routing",
+        what: "a hook chooses the pool by a header",
+        kind: Kind::Edgewright {
+            forwarded: true,
+            auth: false,
+            routing: true,
+        },
+    },
+    Peer {
+        name: "edgewright-auth",
+        what: "a hook looks the API key up among 1000 and sets a header",
+        kind: Kind::Edgewright {
+            forwarded: true,
+            auth: true,
+            routing: false,
+        },
+    },
+    Peer {
+        name: "edgewright-script",
+        what: "both hooks",
+        kind: Kind::Edgewright {
+            forwarded: true,
+            auth: true,
+            routing: true,
+        },
+    },
+    Peer {
+        name: "nginx",
+        what: "proxy_pass with upstream keepalive",
+        kind: Kind::Nginx { lua: false },
+    },
+    Peer {
+        name: "nginx-lua",
+        what: "the jobs of both hooks in access_by_lua",
+        kind: Kind::Nginx { lua: true },
+    },
+];
+
+/// The programs that are started.
+#[derive(Debug, Clone)]
+pub(crate) struct Programs {
+    /// `edgewright-floor`.
+    pub(crate) floor: PathBuf,
+    /// `edgewright`.
+    pub(crate) edgewright: PathBuf,
+    /// nginx, for backend and contestants.
+    pub(crate) nginx: PathBuf,
+    /// Folder of nginx's Lua module, if there is one.
+    pub(crate) lua_modules: Option<PathBuf>,
+}
+
+/// What is equal for all contestants.
+pub(crate) struct Field {
+    /// The programs.
+    pub(crate) programs: Programs,
+    /// Worker threads (nginx: processes) of a proxy.
+    pub(crate) threads: usize,
+    /// Idle upstream connections that a whole proxy keeps.
+    pub(crate) pool: usize,
+    /// Connections of the load.
+    pub(crate) connections: usize,
+    /// CPUs.
+    pub(crate) placement: Placement,
+    /// The backend.
+    pub(crate) backend: Backend,
+    /// Ctrl-C.
+    pub(crate) interrupt: Interrupt,
+}
+
+impl Peer {
+    /// Whether it must refuse unknown keys and tell the upstream whose key it was.
+    pub(crate) fn checks_keys(&self) -> bool {
+        matches!(
+            self.kind,
+            Kind::Edgewright { auth: true, .. } | Kind::Nginx { lua: true }
+        )
+    }
+
+    /// Whether the variant header must choose the pool.
+    pub(crate) fn routes_by_header(&self) -> bool {
+        matches!(
+            self.kind,
+            Kind::Edgewright { routing: true, .. } | Kind::Nginx { lua: true }
+        )
+    }
+
+    /// Whether it is an nginx.
+    pub(crate) fn is_nginx(&self) -> bool {
+        matches!(self.kind, Kind::Nginx { .. })
+    }
+
+    /// The program of this project that it runs; `None` for nginx.
+    pub(crate) fn own_program<'a>(&self, programs: &'a Programs) -> Option<&'a Path> {
+        match self.kind {
+            Kind::Floor { .. } => Some(&programs.floor),
+            Kind::Edgewright { .. } => Some(&programs.edgewright),
+            Kind::Nginx { .. } => None,
+        }
+    }
+
+    /// Why it can't be run here, if so.
+    pub(crate) fn missing(&self, programs: &Programs) -> Option<String> {
+        match self.kind {
+            Kind::Nginx { lua: true } if programs.lua_modules.is_none() => {
+                Some("nginx's Lua module is not installed".to_owned())
+            }
+            _ => self
+                .own_program(programs)
+                .filter(|program| !program.exists())
+                .map(|program| format!("{} does not exist", program.display())),
+        }
+    }
+
+    /// The command that serves at `listen` with the files of `dir`, and those files.
+    pub(crate) fn command(
+        &self,
+        field: &Field,
+        dir: &Path,
+        listen: SocketAddr,
+        single_process: bool,
+    ) -> Result<Command> {
+        let backend = field.backend.addresses();
+        let programs = &field.programs;
+        match self.kind {
+            Kind::Floor { timeouts } => {
+                let mut command = Command::new(&programs.floor);
+                command
+                    .arg(format!("--listen={listen}"))
+                    .arg(format!("--upstream={}", backend.blue))
+                    .arg(format!("--threads={}", field.threads))
+                    .arg(format!("--keepalive={}", field.pool));
+                if timeouts {
+                    command.arg("--timeouts");
+                }
+                Ok(command)
+            }
+            Kind::Edgewright {
+                forwarded,
+                auth,
+                routing,
+            } => edgewright::command(
+                &programs.edgewright,
+                dir,
+                &edgewright::Settings {
+                    listen,
+                    backend,
+                    threads: field.threads,
+                    pool: field.pool,
+                    forwarded_headers: forwarded,
+                    auth_hook: auth,
+                    routing_hook: routing,
+                },
+            ),
+            Kind::Nginx { lua } => {
+                ensure!(
+                    !single_process || field.threads == 1,
+                    "instructions of nginx are counted in one process: --threads must be 1"
+                );
+                if lua {
+                    let file = dir.join("keys.lua");
+                    std::fs::write(&file, nginx::lua_keys())
+                        .with_context(|| format!("cannot write {}", file.display()))?;
+                }
+                let config = nginx::proxy_config(&ProxySettings {
+                    listen,
+                    backend,
+                    workers: field.threads,
+                    pool: field.pool,
+                    connections: field.connections * 2 + field.pool + 64,
+                    lua_modules: programs.lua_modules.as_deref().filter(|_| lua),
+                    single_process,
+                });
+                nginx::command(&programs.nginx, dir, &config)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_the_floor_is_first() {
+        assert_eq!(
+            ALL.iter()
+                .map(|peer| peer.name)
+                .collect::<HashSet<_>>()
+                .len(),
+            ALL.len()
+        );
+        assert_eq!(ALL[0].name, FLOOR);
+    }
+}

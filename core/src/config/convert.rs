@@ -1,0 +1,313 @@
+//! From the shape of the file to the model: defaults filled in, everything checked.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::ops::Range;
+use std::time::Duration;
+
+use edgewright_script::diagnostic::Diagnostics;
+use edgewright_script::path::{Handling, PathPolicy};
+use toml::Spanned;
+
+use super::check::{Checks, OR_ZERO, POSITIVE};
+use super::endpoints::endpoints;
+use super::error::Source;
+use super::units::{AutoOrCount, Count, NoneOrSize};
+use super::{
+    Config, Dns, Limits, Log, PoolConfig, ScriptLimits, Server, Target, Threads, Timeouts,
+    check_pool_name, file,
+};
+
+const KIB: u64 = 1024;
+
+/// A configuration, and where in the file its `routes` stands.
+#[derive(Debug)]
+pub(super) struct Parsed {
+    pub config: Config,
+    pub routes_at: Option<Range<usize>>,
+}
+
+/// Reads the text of a configuration file. Listeners of the command line, if any, stand in place
+/// of the file's.
+pub(super) fn parse(source: Source<'_>, listen: &[SocketAddr]) -> Result<Parsed, Diagnostics> {
+    let file: file::File =
+        toml::from_str(source.text).map_err(|error| source.parse_error(&error))?;
+    let mut checks = Checks::new(source);
+    let default = Config::default();
+
+    let routes_at = file.routes.as_ref().map(Spanned::span);
+    let routes = file.routes.map_or(default.routes, Spanned::into_inner);
+    if let Some(span) = &routes_at
+        && routes.is_empty()
+    {
+        checks.error(span, "`routes` can't be empty");
+    }
+    let endpoints = endpoints(&mut checks, file.listeners, listen, file.admin, file.health);
+    let pools = file
+        .pools
+        .into_iter()
+        .map(|(name, table)| {
+            let config = pool(&mut checks, &name, table);
+            (name.into_inner(), config)
+        })
+        .collect();
+    let config = Config {
+        file: None,
+        routes,
+        server: server(&mut checks, file.server),
+        listeners: endpoints.listeners,
+        pools,
+        dns: dns(&mut checks, file.dns),
+        limits: limits(&mut checks, file.limits),
+        script: script(&mut checks, file.script),
+        path: path(&file.path),
+        admin: endpoints.admin,
+        health: endpoints.health,
+        files: super::FilesConfig {
+            allow: each(&file.files.allow, |folder| checks.folder(folder)),
+        },
+        log: Log {
+            level: file.log.level.unwrap_or_default(),
+            format: file.log.format.unwrap_or_default(),
+        },
+        trusted_proxies: each(&file.trusted_proxies.cidrs, |cidr| checks.network(cidr)),
+    };
+    checks.into_result()?;
+    Ok(Parsed { config, routes_at })
+}
+
+/// The values of a list that are right; what is wrong has been noted.
+fn each<T>(given: &[Spanned<String>], check: impl FnMut(&Spanned<String>) -> Option<T>) -> Vec<T> {
+    given.iter().filter_map(check).collect()
+}
+
+fn server(checks: &mut Checks<'_>, table: file::Server) -> Server {
+    let mut server = Server::default();
+    let mut count = |key: &str, given: Option<Spanned<AutoOrCount>>, most: u64| {
+        let given = given?;
+        let AutoOrCount::Count(number) = *given.get_ref() else {
+            return None;
+        };
+        let mut count = 1;
+        let given = Spanned::new(given.span(), Count(number));
+        checks.count::<usize>(&mut count, key, Some(given), 1..=most);
+        Some(count)
+    };
+    if let Some(threads) = count("server.threads", table.threads, 1024) {
+        server.threads = Threads::Count(threads);
+    }
+    server.upstream_keepalive = count(
+        "server.upstream_keepalive",
+        table.upstream_keepalive,
+        1_000_000,
+    );
+    if let Some(forwarded) = table.forwarded_headers {
+        server.forwarded_headers = forwarded;
+    }
+    let (shutdown, given) = (&mut server.shutdown, table.shutdown);
+    checks.time(
+        &mut shutdown.delay,
+        "server.shutdown.delay",
+        given.delay,
+        OR_ZERO,
+    );
+    checks.time(
+        &mut shutdown.drain,
+        "server.shutdown.drain",
+        given.drain,
+        OR_ZERO,
+    );
+    server
+}
+
+fn pool(checks: &mut Checks<'_>, name: &Spanned<String>, table: file::Pool) -> PoolConfig {
+    if let Err(message) = check_pool_name(name.get_ref()) {
+        checks.error(&name.span(), message);
+    }
+    let (targets, span) = match table.targets {
+        Some(given) => (given.get_ref().clone(), given.span()),
+        None => (Vec::new(), name.span()),
+    };
+    if targets.is_empty() {
+        checks.error_with_help(
+            &span,
+            format!("pool `{}` has no targets", name.get_ref()),
+            "write targets = [\"host:port\"]",
+        );
+    }
+    let mut seen = BTreeSet::new();
+    let targets = each(&targets, |given| match given.get_ref().parse::<Target>() {
+        Err(error) => {
+            checks.error(&given.span(), error.to_string());
+            None
+        }
+        Ok(target) if !seen.insert(target.clone()) => {
+            checks.error(&given.span(), format!("`{target}` is listed twice"));
+            None
+        }
+        Ok(target) => Some(target),
+    });
+    let mut timeouts = Timeouts::default();
+    let given = table.timeouts;
+    for (slot, key, given) in [
+        (&mut timeouts.connect, "connect", given.connect),
+        (&mut timeouts.read, "read", given.read),
+        (&mut timeouts.write, "write", given.write),
+        (&mut timeouts.idle, "idle", given.idle),
+    ] {
+        let key = format!("pools.{}.timeouts.{key}", name.get_ref());
+        checks.time(slot, &key, given, POSITIVE);
+    }
+    PoolConfig {
+        targets,
+        balance: table.balance.unwrap_or_default(),
+        timeouts,
+    }
+}
+
+fn dns(checks: &mut Checks<'_>, table: file::Dns) -> Dns {
+    let mut dns = Dns {
+        servers: each(&table.servers, |server| checks.fixed_address(server, 53)),
+        ..Dns::default()
+    };
+    let least = Duration::from_millis(100);
+    let longest = *POSITIVE.end();
+    checks.time(&mut dns.timeout, "dns.timeout", table.timeout, POSITIVE);
+    checks.count(&mut dns.attempts, "dns.attempts", table.attempts, 1..=10);
+    checks.time(
+        &mut dns.min_ttl,
+        "dns.min_ttl",
+        table.min_ttl.clone(),
+        least..=longest,
+    );
+    // A `min_ttl` above the default `max_ttl` raises that too, unless both were written.
+    if table.max_ttl.is_none() {
+        dns.max_ttl = dns.max_ttl.max(dns.min_ttl);
+    }
+    checks.time(
+        &mut dns.max_ttl,
+        "dns.max_ttl",
+        table.max_ttl,
+        dns.min_ttl..=longest,
+    );
+    checks.time(
+        &mut dns.hold_empty,
+        "dns.hold_empty",
+        table.hold_empty,
+        OR_ZERO,
+    );
+    checks.time(
+        &mut dns.startup_timeout,
+        "dns.startup_timeout",
+        table.startup_timeout,
+        OR_ZERO,
+    );
+    dns
+}
+
+fn limits(checks: &mut Checks<'_>, table: file::Limits) -> Limits {
+    let mut limits = Limits::default();
+    checks.size(
+        &mut limits.request_header,
+        "limits.request_header",
+        table.request_header,
+        256..=1023 * KIB,
+    );
+    checks.count(
+        &mut limits.request_headers,
+        "limits.request_headers",
+        table.request_headers,
+        1..=256,
+    );
+    checks.size(&mut limits.uri, "limits.uri", table.uri, 16..=63 * KIB);
+    limits.request_body = match table.request_body {
+        Some(NoneOrSize::Size(bytes)) => Some(bytes),
+        Some(NoneOrSize::None) | None => None,
+    };
+    checks.count(
+        &mut limits.keepalive_requests,
+        "limits.keepalive_requests",
+        table.keepalive_requests,
+        1..=u32::MAX.into(),
+    );
+    let keepalive = table.keepalive_timeout;
+    if let Some(given) = &keepalive
+        && given.get_ref().0.subsec_nanos() != 0
+    {
+        checks.error(
+            &given.span(),
+            "`limits.keepalive_timeout` must be whole seconds",
+        );
+    } else {
+        checks.time(
+            &mut limits.keepalive_timeout,
+            "limits.keepalive_timeout",
+            keepalive,
+            Duration::from_secs(1)..=*POSITIVE.end(),
+        );
+    }
+    checks.time(
+        &mut limits.request_read_timeout,
+        "limits.request_read_timeout",
+        table.request_read_timeout,
+        POSITIVE,
+    );
+    checks.time(
+        &mut limits.response_write_timeout,
+        "limits.response_write_timeout",
+        table.response_write_timeout,
+        POSITIVE,
+    );
+    limits
+}
+
+fn script(checks: &mut Checks<'_>, table: file::Script) -> ScriptLimits {
+    let mut script = ScriptLimits::default();
+    checks.count(
+        &mut script.operations,
+        "script.operations",
+        table.operations,
+        1..=1_000_000_000,
+    );
+    checks.time(
+        &mut script.time,
+        "script.time",
+        table.time,
+        *POSITIVE.start()..=Duration::from_secs(10),
+    );
+    checks.count(
+        &mut script.call_depth,
+        "script.call_depth",
+        table.call_depth,
+        1..=32,
+    );
+    checks.size(
+        &mut script.string,
+        "script.string",
+        table.string,
+        1..=1024 * KIB,
+    );
+    checks.count(
+        &mut script.items,
+        "script.items",
+        table.items,
+        1..=1_000_000,
+    );
+    script
+}
+
+fn path(table: &file::Path) -> PathPolicy {
+    let handling = |given: Option<file::Handling>| match given {
+        Some(file::Handling::Keep) => Handling::Keep,
+        Some(file::Handling::Reject) | None => Handling::Reject,
+    };
+    PathPolicy {
+        empty_segment: handling(table.empty_segment),
+        encoded_slash: handling(table.encoded_slash),
+        encoded_backslash: handling(table.encoded_backslash),
+        encoded_nul: handling(table.encoded_nul),
+        backslash: handling(table.backslash),
+        double_encoding: handling(table.double_encoding),
+        semicolon: handling(table.semicolon),
+    }
+}

@@ -1,0 +1,138 @@
+//! `[[listeners]]`, `[admin]` and `[health]`: every address that the process listens on, none of
+//! which may be in another's way.
+
+use std::net::SocketAddr;
+
+use edgewright_script::diagnostic::Diagnostic;
+use toml::Spanned;
+
+use super::check::Checks;
+use super::{Config, Listener, file};
+
+/// Where the process listens.
+pub(super) struct Endpoints {
+    pub listeners: Vec<Listener>,
+    pub admin: Option<SocketAddr>,
+    pub health: Option<SocketAddr>,
+}
+
+/// Takes the addresses of the file; those of the command line, if any, stand in place of its
+/// listeners.
+pub(super) fn endpoints(
+    checks: &mut Checks<'_>,
+    tables: Vec<Spanned<file::Listener>>,
+    listen: &[SocketAddr],
+    admin: file::Endpoint,
+    health: file::Endpoint,
+) -> Endpoints {
+    let default = Config::default();
+    let mut taken = Taken::default();
+    let mut listeners = written_listeners(checks, tables);
+    if listen.is_empty() {
+        for (address, given) in &listeners {
+            if let Err(message) = taken.take(*address, "a listener") {
+                checks.error(&given.span(), message);
+            }
+        }
+    } else {
+        listeners.clear();
+        for address in listen {
+            if let Err(message) = taken.take_listen(*address) {
+                checks.error_without_place(Diagnostic::error(format!("`--listen`: {message}")));
+            }
+        }
+    }
+    let mut listeners: Vec<_> = listeners
+        .into_iter()
+        .map(|(address, _)| address)
+        .chain(listen.iter().copied())
+        .map(|address| Listener { address })
+        .collect();
+    if listeners.is_empty() {
+        listeners = default.listeners;
+    }
+    Endpoints {
+        listeners,
+        admin: endpoint(checks, &mut taken, "[admin]", admin, default.admin),
+        health: endpoint(checks, &mut taken, "[health]", health, default.health),
+    }
+}
+
+/// The listeners of the file whose address is right.
+fn written_listeners(
+    checks: &mut Checks<'_>,
+    tables: Vec<Spanned<file::Listener>>,
+) -> Vec<(SocketAddr, Spanned<String>)> {
+    let mut listeners = Vec::new();
+    for table in tables {
+        let span = table.span();
+        match table.into_inner().address {
+            Some(given) => listeners.extend(
+                checks
+                    .fixed_address(&given, 8080)
+                    .map(|address| (address, given)),
+            ),
+            None => checks.error(&span, "the listener has no `address`"),
+        }
+    }
+    listeners
+}
+
+/// The address of `[admin]` or `[health]`; `None` is "off".
+fn endpoint(
+    checks: &mut Checks<'_>,
+    taken: &mut Taken,
+    name: &str,
+    table: file::Endpoint,
+    default: Option<SocketAddr>,
+) -> Option<SocketAddr> {
+    let Some(given) = table.address else {
+        let address = default?;
+        if let Err(message) = taken.take(address, name) {
+            checks.error_without_place(Diagnostic::error(format!("{name}: {message}")).help(
+                format!("{address} is the default: give {name} another `address`, or \"off\""),
+            ));
+        }
+        return Some(address);
+    };
+    if given.get_ref() == "off" {
+        return None;
+    }
+    let address = checks.address(&given, 9180)?;
+    if let Err(message) = taken.take(address, name) {
+        checks.error(&given.span(), message);
+    }
+    Some(address)
+}
+
+/// Every address so far, with what listens there.
+#[derive(Default)]
+struct Taken(Vec<(SocketAddr, String)>);
+
+impl Taken {
+    /// Takes an address for `owner`. `Err` says who is in the way.
+    fn take(&mut self, address: SocketAddr, owner: &str) -> Result<(), String> {
+        // Port 0 is another port each time. An unspecified address is every one of its family;
+        // whether [::] takes IPv4 as well is the system's setting.
+        let clash = |other: SocketAddr| {
+            let (a, b) = (address.ip(), other.ip());
+            address.port() == other.port()
+                && address.port() != 0
+                && a.is_ipv4() == b.is_ipv4()
+                && (a == b || a.is_unspecified() || b.is_unspecified())
+        };
+        if let Some((other, owner)) = self.0.iter().find(|(other, _)| clash(*other)) {
+            return Err(format!("{address} is taken: {owner} has {other}"));
+        }
+        self.0.push((address, owner.to_string()));
+        Ok(())
+    }
+
+    /// Takes an address of the command line.
+    fn take_listen(&mut self, address: SocketAddr) -> Result<(), String> {
+        if address.port() == 0 {
+            return Err("the port can't be 0: nobody would know it".to_string());
+        }
+        self.take(address, "`--listen`")
+    }
+}

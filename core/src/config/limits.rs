@@ -1,0 +1,80 @@
+//! `[limits]` and `[script]`: every bound that a client or a script can run into.
+
+use std::time::Duration;
+
+/// `[limits]`: bounds on what a client may send, hold or wait for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// `request_header`: bytes of request line and headers together; 256 B to 1023 KiB (Pingora
+    /// itself stops at 1 MiB - 1). Default 32 KiB: four times the largest header most servers
+    /// accept.
+    pub request_header: usize,
+    /// `request_headers`: header fields; 1 to 256 (Pingora's own bound). Default 100.
+    pub request_headers: usize,
+    /// `uri`: bytes of the request target; 16 B to 63 KiB (the `http` crate's bound is
+    /// 65,534 B). Default 8 KiB, the least that RFC 9110 section 4.1 recommends to support.
+    pub uri: usize,
+    /// `request_body`: bytes of a request's body, or `"none"`. `None`, the default, is no limit:
+    /// bodies are streamed, not held.
+    pub request_body: Option<u64>,
+    /// `keepalive_requests`: requests on one client connection before it is closed; at least 1.
+    /// Default 10,000: long-lived clients are spread anew over replicas now and then.
+    pub keepalive_requests: u32,
+    /// `keepalive_timeout`: how long a client connection may stay idle between requests; whole
+    /// seconds (Pingora counts in seconds), 1 s to 7 days. Default 75 s: longer than the 60 s
+    /// after which common load balancers give up an idle connection, so that they close first.
+    pub keepalive_timeout: Duration,
+    /// `request_read_timeout`: for each read while a request's header or body arrives; 1 ms to
+    /// 7 days. Default 30 s.
+    pub request_read_timeout: Duration,
+    /// `response_write_timeout`: for each write to the client; 1 ms to 7 days. Default 60 s.
+    pub response_write_timeout: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            request_header: 32 * 1024,
+            request_headers: 100,
+            uri: 8 * 1024,
+            request_body: None,
+            keepalive_requests: 10_000,
+            keepalive_timeout: Duration::from_secs(75),
+            request_read_timeout: Duration::from_secs(30),
+            response_write_timeout: Duration::from_secs(60),
+        }
+    }
+}
+
+/// `[script]`: bounds on one call of a hook. 0 is never allowed: to the interpreter it would mean
+/// "no limit".
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScriptLimits {
+    /// `operations`: steps of the interpreter; 1 to 1,000,000,000. Default 50,000, some
+    /// milliseconds.
+    pub operations: u64,
+    /// `time`: CPU time of the thread, so that a throttled pod refuses no honest request; 1 ms to
+    /// 10 s. Default 20 ms.
+    pub time: Duration,
+    /// `call_depth`: calls inside each other; 1 to 32, which need 1 MiB of a worker's stack.
+    /// Default 16.
+    pub call_depth: usize,
+    /// `string`: bytes of one string; 1 B to 1 MiB, the most that a native function may allocate
+    /// unchecked. Default 64 KiB.
+    pub string: usize,
+    /// `items`: elements of one array or map; 1 to 1,000,000. Default 4096: the interpreter
+    /// copies them at each use.
+    pub items: usize,
+}
+
+impl Default for ScriptLimits {
+    fn default() -> Self {
+        Self {
+            operations: 50_000,
+            time: Duration::from_millis(20),
+            call_depth: 16,
+            string: 64 * 1024,
+            items: 4096,
+        }
+    }
+}

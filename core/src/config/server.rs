@@ -1,0 +1,68 @@
+//! `[server]` and `[[listeners]]`.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// `[server]`: the process itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Server {
+    /// `threads`: worker threads, `"auto"` or 1 to 1024. Default auto.
+    pub threads: Threads,
+    /// `[server.shutdown]`: what SIGTERM does.
+    pub shutdown: Shutdown,
+    /// `upstream_keepalive`: idle upstream connections that the whole process keeps, `"auto"` or
+    /// 1 to 1,000,000. `None` is auto, the default: from the open files limit.
+    pub upstream_keepalive: Option<usize>,
+    /// `forwarded_headers`: whether upstreams are told the client's address, scheme and host.
+    /// Default true, as an upstream can't learn them otherwise.
+    pub forwarded_headers: bool,
+}
+
+impl Default for Server {
+    fn default() -> Self {
+        Self {
+            threads: Threads::Auto,
+            shutdown: Shutdown::default(),
+            upstream_keepalive: None,
+            forwarded_headers: true,
+        }
+    }
+}
+
+/// How many worker threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Threads {
+    /// From the CPU quota and affinity.
+    #[default]
+    Auto,
+    /// This many.
+    Count(usize),
+}
+
+/// `[server.shutdown]`: on SIGTERM readiness fails at once, `delay` passes, no new connection is
+/// accepted, and requests in flight have `drain` to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shutdown {
+    /// `delay`: how long to go on accepting, until load balancers have noticed; 0 to 7 days.
+    /// Default 0: where it is needed depends on them.
+    pub delay: Duration,
+    /// `drain`: after this long the process ends whatever is in flight; 0 to 7 days. Default
+    /// 25 s, inside the 30 s that Kubernetes gives a pod (`terminationGracePeriodSeconds`).
+    pub drain: Duration,
+}
+
+impl Default for Shutdown {
+    fn default() -> Self {
+        Self {
+            delay: Duration::ZERO,
+            drain: Duration::from_secs(25),
+        }
+    }
+}
+
+/// One of `[[listeners]]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listener {
+    /// `address`: IP and port to listen on. The port is not 0: nobody could be told which.
+    pub address: SocketAddr,
+}

@@ -1,0 +1,386 @@
+#![allow(clippy::unwrap_used)]
+
+use std::time::Duration;
+
+use edgewright_script::path::Handling;
+use proptest::prelude::*;
+
+use super::{errors, parse};
+use crate::config::*;
+
+#[test]
+fn an_empty_file_is_the_default() {
+    assert_eq!(parse("").unwrap(), Config::default());
+    let tables = "[server]\n[server.shutdown]\n[pools]\n[dns]\n[limits]\n[script]\n[path]\n\
+                  [admin]\n[health]\n[files]\n[log]\n[trusted_proxies]\n";
+    assert_eq!(parse(tables).unwrap(), Config::default());
+}
+
+const EVERY_KEY: &str = r#"
+routes = "edge.rhai"
+
+[server]
+threads = 3
+upstream_keepalive = 500
+forwarded_headers = false
+[server.shutdown]
+delay = "5s"
+drain = "0s"
+
+[[listeners]]
+address = "0.0.0.0:80"
+[[listeners]]
+address = "[::]:80"
+
+[pools.web]
+targets = ["web.default.svc:8080", "10.0.0.1:81", "unix:/run/web.sock"]
+balance = "round_robin"
+[pools.web.timeouts]
+connect = "200ms"
+read = "1m"
+write = "2s"
+idle = "3s"
+[pools."api-2.x_y"]
+targets = ["api:1"]
+
+[dns]
+servers = ["127.0.0.1:5353"]
+timeout = "1s"
+attempts = 3
+min_ttl = "500ms"
+max_ttl = "1m"
+hold_empty = "0s"
+startup_timeout = "0s"
+
+[limits]
+request_header = "16KiB"
+request_headers = 50
+uri = "4KiB"
+request_body = "1MiB"
+keepalive_requests = 7
+keepalive_timeout = "1m 1s"
+request_read_timeout = "4s"
+response_write_timeout = "5s"
+
+[script]
+operations = 1000
+time = "5ms"
+call_depth = 8
+string = "1KiB"
+items = 10
+
+[path]
+empty_segment = "keep"
+encoded_slash = "keep"
+encoded_backslash = "keep"
+encoded_nul = "keep"
+backslash = "keep"
+double_encoding = "keep"
+semicolon = "keep"
+
+[admin]
+address = "off"
+[health]
+address = "0.0.0.0:0"
+
+[files]
+allow = ["/var/run/secrets/edge"]
+
+[log]
+level = "debug"
+format = "json"
+
+[trusted_proxies]
+cidrs = ["10.0.0.0/8", "fd00::/8", "192.0.2.1"]
+"#;
+
+#[test]
+fn every_key_reaches_the_model() {
+    let seconds = Duration::from_secs;
+    let millis = Duration::from_millis;
+    let address = |text: &str| text.parse::<SocketAddr>().unwrap();
+    let web = PoolConfig {
+        targets: vec![
+            "web.default.svc:8080".parse().unwrap(),
+            "10.0.0.1:81".parse().unwrap(),
+            "unix:/run/web.sock".parse().unwrap(),
+        ],
+        balance: Balance::RoundRobin,
+        timeouts: Timeouts {
+            connect: millis(200),
+            read: seconds(60),
+            write: seconds(2),
+            idle: seconds(3),
+        },
+    };
+    let api = PoolConfig::new(vec!["api:1".parse().unwrap()]);
+    let expected = Config {
+        file: None,
+        routes: "edge.rhai".to_string(),
+        server: Server {
+            threads: Threads::Count(3),
+            shutdown: Shutdown {
+                delay: seconds(5),
+                drain: Duration::ZERO,
+            },
+            upstream_keepalive: Some(500),
+            forwarded_headers: false,
+        },
+        listeners: ["0.0.0.0:80", "[::]:80"]
+            .map(|text| Listener {
+                address: address(text),
+            })
+            .to_vec(),
+        pools: BTreeMap::from([("web".to_string(), web), ("api-2.x_y".to_string(), api)]),
+        dns: Dns {
+            servers: vec![address("127.0.0.1:5353")],
+            timeout: seconds(1),
+            attempts: 3,
+            min_ttl: millis(500),
+            max_ttl: seconds(60),
+            hold_empty: Duration::ZERO,
+            startup_timeout: Duration::ZERO,
+        },
+        limits: Limits {
+            request_header: 16 * 1024,
+            request_headers: 50,
+            uri: 4096,
+            request_body: Some(1 << 20),
+            keepalive_requests: 7,
+            keepalive_timeout: seconds(61),
+            request_read_timeout: seconds(4),
+            response_write_timeout: seconds(5),
+        },
+        script: ScriptLimits {
+            operations: 1000,
+            time: millis(5),
+            call_depth: 8,
+            string: 1024,
+            items: 10,
+        },
+        path: PathPolicy {
+            empty_segment: Handling::Keep,
+            encoded_slash: Handling::Keep,
+            encoded_backslash: Handling::Keep,
+            encoded_nul: Handling::Keep,
+            backslash: Handling::Keep,
+            double_encoding: Handling::Keep,
+            semicolon: Handling::Keep,
+        },
+        admin: None,
+        health: Some(address("0.0.0.0:0")),
+        files: FilesConfig {
+            allow: vec!["/var/run/secrets/edge".into()],
+        },
+        log: Log {
+            level: Level::Debug,
+            format: Format::Json,
+        },
+        trusted_proxies: ["10.0.0.0/8", "fd00::/8", "192.0.2.1/32"]
+            .map(|text| text.parse().unwrap())
+            .to_vec(),
+    };
+    assert_eq!(parse(EVERY_KEY).unwrap(), expected);
+}
+
+#[test]
+fn words_for_the_default_give_the_default() {
+    let text = "[server]\nthreads = \"auto\"\nupstream_keepalive = \"auto\"\n\
+                [limits]\nrequest_body = \"none\"\n[path]\nsemicolon = \"reject\"\n\
+                [log]\nlevel = \"info\"\nformat = \"text\"\n";
+    assert_eq!(parse(text).unwrap(), Config::default());
+}
+
+#[test]
+fn one_key_of_a_path_policy_changes_only_itself() {
+    for (key, kept) in [
+        (
+            "empty_segment",
+            (|p| p.empty_segment) as fn(PathPolicy) -> Handling,
+        ),
+        ("encoded_slash", |p| p.encoded_slash),
+        ("encoded_backslash", |p| p.encoded_backslash),
+        ("encoded_nul", |p| p.encoded_nul),
+        ("backslash", |p| p.backslash),
+        ("double_encoding", |p| p.double_encoding),
+        ("semicolon", |p| p.semicolon),
+    ] {
+        let policy = parse(&format!("[path]\n{key} = \"keep\"")).unwrap().path;
+        assert_eq!(kept(policy), Handling::Keep, "{key}");
+        let debug = format!("{policy:?}");
+        assert_eq!(debug.matches("Keep").count(), 1, "{debug}");
+    }
+}
+
+/// Each wrong text with its whole error.
+#[test]
+fn mistakes_have_a_place_and_a_way_out() {
+    for (text, expected) in [
+        (
+            "[server]\nthread = 2",
+            "2:1: unknown key `thread` (did you mean `threads`?)",
+        ),
+        (
+            "[server.shutdwon]\ndelay = \"1s\"",
+            "1:9: unknown key `shutdwon` (did you mean `shutdown`?)",
+        ),
+        (
+            "[listener]\n",
+            "1:2: unknown key `listener` (did you mean `listeners`?)",
+        ),
+        (
+            "[[listeners]]\naddress = \"0.0.0.0:1\"\n[listeners.tls]\n",
+            "3:12: unknown key `tls` (the keys here are `address`)",
+        ),
+        (
+            "[pools.web]\ntargets = [\"a:1\"]\n[pools.web.health]\npath = \"/\"",
+            "3:12: unknown key `health` (the keys here are `targets`, `balance`, `timeouts`)",
+        ),
+        (
+            "[pools.web]\ntargets = [\"a:1\"]\nbalance = \"random\"",
+            "3:11: unknown value `random` (it can be `least_requests`, `round_robin`)",
+        ),
+        (
+            "[pools.web]\ntargets = [\"a:1\"]\nbalance = \"least_request\"",
+            "3:11: unknown value `least_request` (did you mean `least_requests`?)",
+        ),
+        (
+            "[path]\nsemicolon = \"allow\"",
+            "2:13: unknown value `allow` (it can be `reject`, `keep`)",
+        ),
+        (
+            "[log]\nlevel = \"warning\"",
+            "2:9: unknown value `warning` (did you mean `warn`?)",
+        ),
+        (
+            "server = 5",
+            "1:10: invalid type: integer `5`, expected a table",
+        ),
+        (
+            "[server]\nforwarded_headers = \"yes\"",
+            "2:21: invalid type: string \"yes\", expected a boolean",
+        ),
+        (
+            "[server]\nthreads = true",
+            "2:11: invalid type: boolean `true`, expected \"auto\" or a number",
+        ),
+        (
+            "[server]\nthreads = \"4\"",
+            "2:11: a number stands without quotes: write 4, or \"auto\"",
+        ),
+        (
+            "[server]\nthreads = 0",
+            "2:11: `server.threads` must be between 1 and 1024, not 0",
+        ),
+        (
+            "[server]\nthreads = -1",
+            "2:11: -1 can't be: the number is 0 or more",
+        ),
+        (
+            "[server]\nupstream_keepalive = 0",
+            "2:22: `server.upstream_keepalive` must be between 1 and 1000000, not 0",
+        ),
+        (
+            "[server.shutdown]\ndrain = 25",
+            "2:9: a time needs a unit: write \"25s\" or \"25ms\"",
+        ),
+        (
+            "[server.shutdown]\ndrain = \"1week 1s\"",
+            "2:9: `server.shutdown.drain` must be between 0s and 7days, not 7days 1s",
+        ),
+        (
+            "[limits]\nuri = 8192",
+            "2:7: a size needs a unit: write \"8192B\" or \"8192KiB\"",
+        ),
+        (
+            "[limits]\nuri = \"8 potatoes\"",
+            "2:7: \"8 potatoes\" is no size: write \"512B\", \"64KiB\" or \"1MiB\"",
+        ),
+        (
+            "[limits]\nuri = \"64KiB\"",
+            "2:7: `limits.uri` must be between 16B and 63KiB, not 64KiB",
+        ),
+        (
+            "[limits]\nrequest_headers = 257",
+            "2:19: `limits.request_headers` must be between 1 and 256, not 257",
+        ),
+        (
+            "[limits]\nkeepalive_requests = 4294967296",
+            "2:22: `limits.keepalive_requests` must be between 1 and 4294967295, not 4294967296",
+        ),
+        (
+            "[limits]\nkeepalive_timeout = \"1500ms\"",
+            "2:21: `limits.keepalive_timeout` must be whole seconds",
+        ),
+        (
+            "[limits]\nkeepalive_timeout = \"0s\"",
+            "2:21: `limits.keepalive_timeout` must be between 1s and 7days, not 0s",
+        ),
+        (
+            "[script]\ntime = \"11s\"",
+            "2:8: `script.time` must be between 1ms and 10s, not 11s",
+        ),
+        (
+            "[script]\noperations = 0",
+            "2:14: `script.operations` must be between 1 and 1000000000, not 0",
+        ),
+        (
+            "[dns]\nmin_ttl = \"2s\"\nmax_ttl = \"1s\"",
+            "3:11: `dns.max_ttl` must be between 2s and 7days, not 1s",
+        ),
+        (
+            "[dns]\nservers = [\"10.0.0.10\"]",
+            "2:12: \"10.0.0.10\" is no address (write IP:port, such as \"10.0.0.10:53\")",
+        ),
+        (
+            "[files]\nallow = [\"secrets\"]",
+            "2:10: \"secrets\" is no absolute path",
+        ),
+        (
+            "[trusted_proxies]\ncidrs = [\"10.1.2.3/8\"]",
+            "2:10: \"10.1.2.3/8\" has bits outside its prefix (write \"10.0.0.0/8\" for the \
+             network or \"10.1.2.3\" for the address)",
+        ),
+        (
+            "[trusted_proxies]\ncidrs = [\"ten\"]",
+            "2:10: \"ten\" is no network (write \"10.0.0.0/8\", \"fd00::/8\" or one address)",
+        ),
+        ("routes = \"\"", "1:10: `routes` can't be empty"),
+        ("routes = 'a'\nroutes = 'b'", "2:1: duplicate key"),
+        ("[server\n", "1:8: "),
+    ] {
+        let errors = errors(text);
+        assert!(
+            errors.starts_with(expected),
+            "{text}\n gives {errors}\n   not {expected}"
+        );
+        assert_eq!(errors.lines().count(), 1, "{errors}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_text_gives_a_configuration_or_places(text in "[a-z.=\"\\[\\]0-9 \n#é{}:']{0,80}") {
+        if let Err(errors) = parse(&text) {
+            prop_assert!(!errors.is_empty());
+        }
+    }
+
+    #[test]
+    fn any_value_at_any_key_is_taken_or_refused(
+        key in prop::sample::select(
+            EVERY_KEY.lines().filter(|line| line.contains(" = ")).collect::<Vec<_>>()
+        ),
+        value in prop_oneof![
+            any::<i64>().prop_map(|number| number.to_string()),
+            "[0-9]{1,20}(s|ms|B|KiB|EiB|days|years)?".prop_map(|text| format!("{text:?}")),
+            "[a-z0-9:./-]{0,20}".prop_map(|text| format!("{text:?}")),
+        ],
+    ) {
+        let (name, _) = key.split_once(" = ").unwrap();
+        let text = EVERY_KEY.replacen(key, &format!("{name} = {value}"), 1);
+        if let Err(errors) = parse(&text) {
+            prop_assert!(errors.contains("edgewright.toml:"), "{errors}");
+        }
+    }
+}

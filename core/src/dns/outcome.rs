@@ -1,0 +1,96 @@
+//! What a lookup found.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+/// The result of asking one server about one absolute name and one record type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Reply {
+    /// Address records, and the smallest TTL of the answer, aliases included.
+    Records {
+        addresses: Vec<IpAddr>,
+        ttl: Duration,
+    },
+    /// NXDOMAIN.
+    NoSuchName { negative_ttl: Option<Duration> },
+    /// The name exists, but has no record of this type.
+    NoAddress { negative_ttl: Option<Duration> },
+    /// Nobody said anything about the name.
+    Failed(Failure),
+}
+
+/// The result of one refresh of one record type, after the search list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// Addresses, from the candidate with this position in the search order.
+    Records {
+        addresses: Vec<IpAddr>,
+        ttl: Duration,
+        candidate: usize,
+    },
+    /// All candidates were answered, and none has an address of this type.
+    Empty {
+        /// None of them exists at all.
+        no_such_name: bool,
+        negative_ttl: Option<Duration>,
+    },
+    /// A candidate could not be asked, so nothing is known.
+    Failed(Failure),
+}
+
+impl Outcome {
+    pub(super) fn result(&self) -> LookupResult {
+        match self {
+            Outcome::Records { .. } => LookupResult::Records,
+            Outcome::Empty {
+                no_such_name: true, ..
+            } => LookupResult::NoSuchName,
+            Outcome::Empty { .. } => LookupResult::NoAddress,
+            Outcome::Failed(failure) => failure.result,
+        }
+    }
+}
+
+/// Why a lookup found out nothing; `detail` names the candidate and the server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Failure {
+    pub(super) result: LookupResult,
+    pub(super) detail: String,
+}
+
+/// The outcome as a label of a metric.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(usize)]
+pub(super) enum LookupResult {
+    Records,
+    NoSuchName,
+    NoAddress,
+    ServFail,
+    Refused,
+    Timeout,
+    Error,
+}
+
+impl LookupResult {
+    pub(super) const ALL: [LookupResult; 7] = [
+        LookupResult::Records,
+        LookupResult::NoSuchName,
+        LookupResult::NoAddress,
+        LookupResult::ServFail,
+        LookupResult::Refused,
+        LookupResult::Timeout,
+        LookupResult::Error,
+    ];
+
+    pub(super) fn label(self) -> &'static str {
+        match self {
+            LookupResult::Records => "records",
+            LookupResult::NoSuchName => "nxdomain",
+            LookupResult::NoAddress => "nodata",
+            LookupResult::ServFail => "servfail",
+            LookupResult::Refused => "refused",
+            LookupResult::Timeout => "timeout",
+            LookupResult::Error => "error",
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! The rules by themselves, with time as an argument.
+
+use super::super::family::{Event, Families, Family, Timing};
+use super::super::outcome::{Failure, LookupResult, Outcome};
+use super::*;
+
+fn timing() -> Timing {
+    let seconds = Duration::from_secs;
+    Timing {
+        min_ttl: seconds(1),
+        max_ttl: seconds(300),
+        hold_empty: seconds(30),
+        backoff_min: millis(500),
+        backoff_max: seconds(30),
+        backoff_max_unresolved: seconds(5),
+        empty_recheck: seconds(5),
+        empty_recheck_max: seconds(30),
+        empty_confirm: seconds(1),
+    }
+}
+
+fn found(list: &[&str], ttl: u64, candidate: usize) -> Outcome {
+    Outcome::Records {
+        addresses: ips(list),
+        ttl: Duration::from_secs(ttl),
+        candidate,
+    }
+}
+
+fn failed() -> Outcome {
+    Outcome::Failed(Failure {
+        result: LookupResult::ServFail,
+        detail: "SERVFAIL".to_owned(),
+    })
+}
+
+fn nothing(negative_ttl: Option<u64>) -> Outcome {
+    Outcome::Empty {
+        no_such_name: true,
+        negative_ttl: negative_ttl.map(Duration::from_secs),
+    }
+}
+
+#[test]
+fn the_next_refresh_is_the_ttl_less_some_jitter() {
+    let now = Instant::now();
+    for (ttl, bound) in [(0, 1), (20, 20), (86_400, 300)] {
+        let step = Family::new().apply(found(&["10.0.0.1"], ttl, 0), now, &timing());
+        let bound = Duration::from_secs(bound);
+        assert!(
+            step.next <= bound && step.next >= bound.mul_f64(0.9),
+            "{step:?}"
+        );
+        assert_eq!(step.event, None);
+    }
+}
+
+#[test]
+fn failures_back_off_and_are_reported_once() {
+    for (known, longest) in [(true, 30.0), (false, 5.0)] {
+        let mut family = Family::new();
+        let now = Instant::now();
+        if known {
+            family.apply(found(&["10.0.0.1"], 20, 0), now, &timing());
+        }
+        let mut expected: f64 = 0.5;
+        for n in 0..40 {
+            let step = family.apply(failed(), now, &timing());
+            let next = step.next.as_secs_f64();
+            assert!(next <= expected && next >= expected * 0.8, "{n}: {next}");
+            assert_eq!(step.event.is_some(), n == 0);
+            expected = (expected * 2.0).min(longest);
+        }
+        let step = family.apply(found(&["10.0.0.1"], 20, 0), now, &timing());
+        assert_eq!(step.event, Some(Event::Recovered));
+    }
+}
+
+#[test]
+fn the_hold_ends_on_time() {
+    let mut family = Family::new();
+    let start = Instant::now();
+    family.apply(found(&["10.0.0.1"], 5, 0), start, &timing());
+    let mut now = start;
+    let mut step = family.apply(nothing(Some(7)), now, &timing());
+    assert_eq!(step.event, Some(Event::Holding { no_such_name: true }));
+    let mut answers = 1;
+    while family.found_at().is_some() {
+        now += step.next;
+        step = family.apply(nothing(Some(7)), now, &timing());
+        answers += 1;
+    }
+    assert_eq!(now - start, Duration::from_secs(30));
+    assert_eq!(answers, 6);
+    assert_eq!(step.event, Some(Event::Emptied { no_such_name: true }));
+    assert_eq!(step.next, Duration::from_secs(7));
+}
+
+#[test]
+fn a_failure_in_between_starts_the_hold_anew() {
+    let mut family = Family::new();
+    let start = Instant::now();
+    let later = |seconds| start + Duration::from_secs(seconds);
+    family.apply(found(&["10.0.0.1"], 5, 0), start, &timing());
+    family.apply(nothing(None), later(0), &timing());
+    family.apply(failed(), later(20), &timing());
+    family.apply(nothing(None), later(40), &timing());
+    family.apply(nothing(None), later(60), &timing());
+    assert!(family.found_at().is_some());
+    family.apply(nothing(None), later(70), &timing());
+    assert_eq!(family.found_at(), None);
+}
+
+#[test]
+fn one_answer_is_not_believed_even_after_the_hold() {
+    let mut family = Family::new();
+    let start = Instant::now();
+    let hasty = Timing {
+        hold_empty: Duration::ZERO,
+        ..timing()
+    };
+    family.apply(found(&["10.0.0.1"], 5, 0), start, &hasty);
+    family.apply(nothing(Some(600)), start, &hasty);
+    assert!(family.found_at().is_some());
+    family.apply(nothing(Some(600)), start, &hasty);
+    assert_eq!(family.found_at(), None);
+}
+
+#[test]
+fn the_earlier_candidate_wins() {
+    let now = Instant::now();
+    let mut families = Families::new();
+    families.a.apply(found(&["10.0.0.1"], 5, 2), now, &timing());
+    families
+        .aaaa
+        .apply(found(&["fd00::1"], 5, 0), now, &timing());
+    assert_eq!(families.answer().addresses[..], ips(&["fd00::1"])[..]);
+    families.a.apply(found(&["10.0.0.1"], 5, 0), now, &timing());
+    assert_eq!(
+        families.answer().addresses[..],
+        ips(&["10.0.0.1", "fd00::1"])[..]
+    );
+    families.aaaa.set_not_asked();
+    assert_eq!(families.answer().addresses[..], ips(&["10.0.0.1"])[..]);
+}
+
+#[test]
+fn an_answer_that_is_too_large_is_reported_once() {
+    let now = Instant::now();
+    let addresses: Vec<String> = (0..1030).map(|n| format!("fd00::{n:x}")).collect();
+    let list: Vec<&str> = addresses.iter().map(|a| &a[..]).skip(1).collect();
+    let mut family = Family::new();
+    let step = family.apply(found(&list, 5, 0), now, &timing());
+    assert_eq!(step.event, Some(Event::Capped { left_out: 5 }));
+    let step = family.apply(found(&list, 5, 0), now, &timing());
+    assert_eq!(step.event, None);
+}

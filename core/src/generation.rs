@@ -1,0 +1,133 @@
+//! One generation: everything that requests are served with, immutable, behind one pointer.
+//!
+//! A request uses one generation to its last byte. A reload builds a new one beside it; what did
+//! not change (pools with their connections and counters, route counters) is carried over.
+
+use std::{
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, SystemTime},
+};
+
+use edgewright_script::{
+    engine::FailureKind,
+    program::{PoolId, Program, Route, RouteId},
+};
+
+
+use crate::{
+    config::Config,
+    files::Fingerprint,
+    metrics::{Metrics, PoolMetrics, RouteMetrics},
+    pools::{Pool, Pools},
+    worker::Parcel,
+};
+
+/// Everything that requests are served with.
+pub struct Generation {
+    /// Its number in this process, for finding what belongs to it.
+    pub(crate) number: u64,
+    /// A short hash over all files that it was made of.
+    pub revision: String,
+    /// When it was made.
+    pub loaded_at: SystemTime,
+    /// The process's configuration as these files say it; what only a restart can change may
+    /// differ from what is in force.
+    pub config: Config,
+    /// The program.
+    pub program: Arc<Program>,
+    /// The files that it was made of.
+    pub fingerprint: Fingerprint,
+    /// All pools by name.
+    pub pools: Pools,
+    by_pool: Vec<(Arc<Pool>, Arc<PoolMetrics>)>,
+    by_route: Vec<Arc<RouteMetrics>>,
+    /// Interpreters that no worker has taken yet. Each worker takes one, once: the lock is not on
+    /// the way of requests.
+    interpreters: Mutex<Vec<Parcel>>,
+}
+
+/// What a generation is made of.
+pub(crate) struct Parts {
+    pub(crate) config: Config,
+    pub(crate) program: Arc<Program>,
+    pub(crate) fingerprint: Fingerprint,
+    pub(crate) pools: Pools,
+    pub(crate) interpreters: Vec<Parcel>,
+}
+
+static NUMBER: AtomicU64 = AtomicU64::new(1);
+
+impl Generation {
+    /// Puts the parts together; counters of pools and routes go on under their names.
+    ///
+    /// `None` when the program names a pool that is not among the pools, which the loader rules
+    /// out.
+    pub(crate) fn new(parts: Parts, metrics: &Metrics) -> Option<Self> {
+        let by_pool = parts
+            .program
+            .pools
+            .iter()
+            .map(|declared| {
+                let pool = parts.pools.get(&declared.name)?;
+                Some((pool.clone(), metrics.register_pool(&declared.name)))
+            })
+            .collect::<Option<Vec<_>>>()?;
+        let labels = parts.program.routes.iter().map(|route| &*route.label);
+        Some(Self {
+            number: NUMBER.fetch_add(1, Ordering::Relaxed),
+            revision: parts.fingerprint.revision(),
+            loaded_at: SystemTime::now(),
+            by_route: metrics.register_routes(labels),
+            by_pool,
+            config: parts.config,
+            program: parts.program,
+            fingerprint: parts.fingerprint,
+            pools: parts.pools,
+            interpreters: Mutex::new(parts.interpreters),
+        })
+    }
+
+    /// The route with this number.
+    pub fn route(&self, id: RouteId) -> &Route {
+        self.program.route(id)
+    }
+
+    /// The counters of a route.
+    pub fn route_metrics(&self, id: RouteId) -> &RouteMetrics {
+        &self.by_route[id.index()]
+    }
+
+    /// A pool and its counters.
+    pub fn pool(&self, id: PoolId) -> &(Arc<Pool>, Arc<PoolMetrics>) {
+        &self.by_pool[id.index()]
+    }
+
+    /// Takes one of the interpreters that were made with it.
+    pub(crate) fn take_interpreter(&self) -> Option<Parcel> {
+        let mut ready = self.interpreters.lock().unwrap_or_else(PoisonError::into_inner);
+        ready.pop()
+    }
+
+    /// How long ago it was made.
+    pub fn age(&self) -> Duration {
+        self.loaded_at.elapsed().unwrap_or_default()
+    }
+
+    /// Whether any pool has somebody to send requests to; also when there is no pool at all.
+    pub fn can_serve(&self) -> bool {
+        self.by_pool.is_empty() || self.by_pool.iter().any(|(pool, _)| pool.has_endpoints())
+    }
+}
+
+/// The limit that a failure of a hook is a hit of.
+pub(crate) fn limit_of(kind: FailureKind) -> Option<crate::metrics::Limit> {
+    use crate::metrics::Limit;
+    match kind {
+        FailureKind::Operations => Some(Limit::ScriptOperations),
+        FailureKind::Time => Some(Limit::ScriptTime),
+        FailureKind::Error | FailureKind::Memory | FailureKind::Panic => None,
+    }
+}

@@ -1,0 +1,278 @@
+//! Which metrics there are, and where their values come from.
+
+use super::family::{Families, Kind};
+use super::pool::PoolMetrics;
+use super::route::RouteMetrics;
+use super::sample::{DnsSample, ReloadSample, ScrapeInput};
+use super::{Limit, Metrics, process};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Writes all metrics as text.
+pub(super) fn render(metrics: &Metrics, input: &ScrapeInput) -> Vec<u8> {
+    let mut families = Families::default();
+    routes(&metrics.scrape_routes(Instant::now()), &mut families);
+    upstreams(&metrics.scrape_pools(Instant::now()), input, &mut families);
+    requests(metrics, &mut families);
+    reloads(&input.reload, &mut families);
+    dns(&input.dns, &mut families);
+    limits_of_the_host(input, &mut families);
+    if let Some(sample) = process::read() {
+        process::describe(&sample, &mut families);
+    }
+    families.finish()
+}
+
+fn routes(routes: &[Arc<RouteMetrics>], families: &mut Families) {
+    {
+        let mut family = families.family(
+            "edgewright_requests_total",
+            "Finished requests by route and status code.",
+            Kind::Counter,
+        );
+        for route in routes {
+            for (status, total) in route.statuses() {
+                let labels = [("route", route.label()), ("status", status.as_str())];
+                family.add(&labels, total as f64);
+            }
+        }
+    }
+    {
+        let mut family = families.histograms(
+            "edgewright_request_duration_seconds",
+            "Time from the request's header to the end of the response.",
+        );
+        for route in routes {
+            let latency = route.latency();
+            if latency.count > 0 {
+                family.add_histogram(&[("route", route.label())], &latency);
+            }
+        }
+    }
+    let mut family = families.family(
+        "edgewright_script_failures_total",
+        "Failed hook calls by route, hook and kind.",
+        Kind::Counter,
+    );
+    for route in routes {
+        for (hook, kind, total) in route.failures() {
+            let labels = [("route", route.label()), ("hook", hook), ("kind", kind)];
+            family.add(&labels, total as f64);
+        }
+    }
+}
+
+fn upstreams(pools: &[Arc<PoolMetrics>], input: &ScrapeInput, families: &mut Families) {
+    {
+        let mut family = families.family(
+            "edgewright_upstream_connections_total",
+            "Connections taken for requests, newly made or reused.",
+            Kind::Counter,
+        );
+        for pool in pools {
+            let (fresh, reused) = pool.connections();
+            for (label, total) in [("false", fresh), ("true", reused)] {
+                let labels = [("pool", pool.name()), ("reused", label)];
+                family.add(&labels, total as f64);
+            }
+        }
+    }
+    {
+        let mut family = families.family(
+            "edgewright_upstream_connect_failures_total",
+            "Connections to upstreams that could not be made.",
+            Kind::Counter,
+        );
+        for pool in pools {
+            for (reason, total) in pool.failures() {
+                let labels = [("pool", pool.name()), ("reason", reason)];
+                family.add(&labels, total as f64);
+            }
+        }
+    }
+    {
+        let mut family = families.family(
+            "edgewright_upstream_endpoints",
+            "Endpoints of the pool that can be picked now.",
+            Kind::Gauge,
+        );
+        for pool in &input.pools {
+            family.add(&[("pool", &pool.name)], pool.endpoints as f64);
+        }
+    }
+    let mut family = families.family(
+        "edgewright_upstream_requests_in_flight",
+        "Requests that hold an endpoint of the pool now.",
+        Kind::Gauge,
+    );
+    for pool in &input.pools {
+        family.add(&[("pool", &pool.name)], pool.in_flight as f64);
+    }
+}
+
+fn requests(metrics: &Metrics, families: &mut Families) {
+    families
+        .family(
+            "edgewright_requests_in_flight",
+            "Requests being served now.",
+            Kind::Gauge,
+        )
+        .add(&[], metrics.in_flight() as f64);
+    let mut family = families.family(
+        "edgewright_limit_hits_total",
+        "How often a limit was hit.",
+        Kind::Counter,
+    );
+    for limit in Limit::ALL {
+        family.add(&[("limit", limit.name())], metrics.limit_hits(limit) as f64);
+    }
+}
+
+fn reloads(sample: &ReloadSample, families: &mut Families) {
+    {
+        let mut family = families.family(
+            "edgewright_config_reloads_total",
+            "Attempts to load the configuration by result.",
+            Kind::Counter,
+        );
+        let results = [
+            ("loaded", sample.loaded),
+            ("unchanged", sample.unchanged),
+            ("failed", sample.failed),
+        ];
+        for (result, total) in results {
+            family.add(&[("result", result)], total as f64);
+        }
+    }
+    families
+        .family(
+            "edgewright_config_last_reload_successful",
+            "1 when the last attempt to load the configuration did not fail.",
+            Kind::Gauge,
+        )
+        .add(&[], f64::from(u8::from(sample.last_successful)));
+    families
+        .family(
+            "edgewright_config_watch_errors_total",
+            "Failures to watch the configuration's files.",
+            Kind::Counter,
+        )
+        .add(&[], sample.watch_errors as f64);
+    if let Some(time) = sample.last_success {
+        families
+            .family(
+                "edgewright_config_last_reload_success_timestamp_seconds",
+                "When the configuration in force was loaded.",
+                Kind::Gauge,
+            )
+            .add(&[], time);
+    }
+    if let Some(duration) = sample.last_duration {
+        families
+            .family(
+                "edgewright_config_last_reload_duration_seconds",
+                "How long the last attempt to load the configuration took.",
+                Kind::Gauge,
+            )
+            .add(&[], duration);
+    }
+    if !sample.revision.is_empty() {
+        families
+            .family(
+                "edgewright_config_info",
+                "The revision of the configuration in force.",
+                Kind::Gauge,
+            )
+            .add(&[("revision", &sample.revision)], 1.0);
+    }
+}
+
+fn dns(sample: &DnsSample, families: &mut Families) {
+    {
+        let mut family = families.family(
+            "edgewright_dns_lookups_total",
+            "Lookups by name, record type and result.",
+            Kind::Counter,
+        );
+        for lookup in &sample.lookups {
+            let labels = [
+                ("name", lookup.name.as_str()),
+                ("type", lookup.record_type),
+                ("result", lookup.result),
+            ];
+            family.add(&labels, lookup.total as f64);
+        }
+    }
+    if let Some(duration) = &sample.duration {
+        families
+            .histograms(
+                "edgewright_dns_lookup_duration_seconds",
+                "How long lookups took.",
+            )
+            .add_histogram(&[], duration);
+    }
+    let mut hosts = |name, help, value: &dyn Fn(&super::DnsHostSample) -> Option<f64>| {
+        let mut family = families.family(name, help, Kind::Gauge);
+        for host in &sample.hosts {
+            if let Some(value) = value(host) {
+                family.add(&[("name", &host.name)], value);
+            }
+        }
+    };
+    hosts(
+        "edgewright_dns_hosts",
+        "Addresses in use for the name.",
+        &|host| Some(host.addresses as f64),
+    );
+    hosts(
+        "edgewright_dns_stale",
+        "1 when the addresses are kept although the last lookup failed.",
+        &|host| Some(f64::from(u8::from(host.stale))),
+    );
+    hosts(
+        "edgewright_dns_ttl_seconds",
+        "The smallest TTL of the answers in use.",
+        &|host| host.ttl_seconds.map(|ttl| ttl as f64),
+    );
+    hosts(
+        "edgewright_dns_last_success_timestamp_seconds",
+        "When the name was last answered with addresses.",
+        &|host| host.last_success,
+    );
+}
+
+fn limits_of_the_host(input: &ScrapeInput, families: &mut Families) {
+    let mut one = |name, help, kind, value| families.family(name, help, kind).add(&[], value);
+    one(
+        "edgewright_threads",
+        "Worker threads.",
+        Kind::Gauge,
+        input.threads as f64,
+    );
+    one(
+        "edgewright_open_files_limit",
+        "The limit on open files in force.",
+        Kind::Gauge,
+        input.open_files_limit as f64,
+    );
+    if let Some(sample) = &input.throttling {
+        one(
+            "edgewright_cpu_periods_total",
+            "Scheduling periods of the CPU quota in which the process ran.",
+            Kind::Counter,
+            sample.periods as f64,
+        );
+        one(
+            "edgewright_cpu_throttled_periods_total",
+            "Scheduling periods in which the CPU quota was used up.",
+            Kind::Counter,
+            sample.throttled_periods as f64,
+        );
+        one(
+            "edgewright_cpu_throttled_seconds_total",
+            "Time spent waiting for CPU quota.",
+            Kind::Counter,
+            sample.throttled_micros as f64 / 1e6,
+        );
+    }
+}

@@ -1,0 +1,129 @@
+//! What is counted for each pool of upstreams.
+
+use super::shard::Sharded;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Why no connection to an upstream could be made: the `reason` label of
+/// `edgewright_upstream_connect_failures_total`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum ConnectFailure {
+    /// The upstream answered with a reset: nothing listens there.
+    Refused,
+    /// No answer within the pool's connect timeout.
+    Timeout,
+    /// No local port was free (`EADDRNOTAVAIL`).
+    PortExhausted,
+    /// No file descriptor was free (`EMFILE`, `ENFILE`).
+    FdExhausted,
+    /// Anything else.
+    Other,
+}
+
+impl ConnectFailure {
+    const ALL: [ConnectFailure; 5] = [
+        ConnectFailure::Refused,
+        ConnectFailure::Timeout,
+        ConnectFailure::PortExhausted,
+        ConnectFailure::FdExhausted,
+        ConnectFailure::Other,
+    ];
+
+    /// The label's value.
+    pub fn name(self) -> &'static str {
+        match self {
+            ConnectFailure::Refused => "refused",
+            ConnectFailure::Timeout => "timeout",
+            ConnectFailure::PortExhausted => "port_exhausted",
+            ConnectFailure::FdExhausted => "fd_exhausted",
+            ConnectFailure::Other => "other",
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+struct Connections {
+    fresh: AtomicU64,
+    reused: AtomicU64,
+    failures: [AtomicU64; ConnectFailure::ALL.len()],
+}
+
+/// The counters of one pool, kept by name over reloads.
+#[derive(Debug)]
+pub struct PoolMetrics {
+    name: Box<str>,
+    connections: Sharded<Connections>,
+}
+
+impl PoolMetrics {
+    pub(super) fn new(name: &str, shards: usize) -> Self {
+        Self {
+            name: name.into(),
+            connections: Sharded::new(shards),
+        }
+    }
+
+    /// The value of the `pool` label.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Counts one connection taken for a request: from the idle ones (`reused`) or newly made.
+    #[inline]
+    pub fn connected(&self, reused: bool) {
+        let mine = self.connections.mine();
+        let counter = if reused { &mine.reused } else { &mine.fresh };
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts one connection that could not be made.
+    pub fn connect_failed(&self, reason: ConnectFailure) {
+        self.connections.mine().failures[reason as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// (new connections, reused connections)
+    pub(super) fn connections(&self) -> (u64, u64) {
+        self.connections.used().fold((0, 0), |(fresh, reused), n| {
+            (
+                fresh + n.fresh.load(Ordering::Relaxed),
+                reused + n.reused.load(Ordering::Relaxed),
+            )
+        })
+    }
+
+    /// Failures by reason; zeros too, since there are five at most.
+    pub(super) fn failures(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        ConnectFailure::ALL.into_iter().map(|reason| {
+            let counters = self
+                .connections
+                .used()
+                .map(|n| &n.failures[reason as usize]);
+            let total = counters.map(|n| n.load(Ordering::Relaxed)).sum();
+            (reason.name(), total)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_and_failures_add_up() {
+        let pool = PoolMetrics::new("web", 2);
+        pool.connected(false);
+        pool.connected(true);
+        pool.connected(true);
+        pool.connect_failed(ConnectFailure::PortExhausted);
+        assert_eq!(pool.connections(), (1, 2));
+        let failures: Vec<_> = pool.failures().filter(|(_, n)| *n > 0).collect();
+        assert_eq!(failures, [("port_exhausted", 1)]);
+    }
+
+    #[test]
+    fn reasons_index_all() {
+        for (index, reason) in ConnectFailure::ALL.iter().enumerate() {
+            assert_eq!(*reason as usize, index);
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Values that other parts of the proxy own, handed over at a scrape.
+
+use super::latency::HistogramSample;
+
+/// Everything a scrape needs beside the counters of [`Metrics`](super::Metrics).
+#[derive(Debug, Clone, Default)]
+pub struct ScrapeInput {
+    /// What reloads have done so far.
+    pub reload: ReloadSample,
+    /// Name resolution.
+    pub dns: DnsSample,
+    /// One for each pool of the live generation.
+    pub pools: Vec<PoolSample>,
+    /// CPU throttling by the container's quota; `None` outside a cgroup with a quota.
+    pub throttling: Option<ThrottlingSample>,
+    /// Worker threads.
+    pub threads: usize,
+    /// The soft limit on open files (`RLIMIT_NOFILE`) in force.
+    pub open_files_limit: u64,
+}
+
+/// What reloads have done since the start; the load at start is not one of them.
+#[derive(Debug, Clone, Default)]
+pub struct ReloadSample {
+    /// Reloads that went live.
+    pub loaded: u64,
+    /// Attempts that found nothing changed.
+    pub unchanged: u64,
+    /// Attempts that were refused.
+    pub failed: u64,
+    /// Whether the last attempt did not fail; true before the first.
+    pub last_successful: bool,
+    /// When the live generation was loaded, in seconds since the Unix epoch.
+    pub last_success: Option<f64>,
+    /// How long the last attempt took, in seconds.
+    pub last_duration: Option<f64>,
+    /// Failures to watch the files; reloads then depend on polling.
+    pub watch_errors: u64,
+    /// The live generation's revision; empty: no series.
+    pub revision: String,
+}
+
+/// Name resolution.
+#[derive(Debug, Clone, Default)]
+pub struct DnsSample {
+    /// One for each name that is watched now.
+    pub hosts: Vec<DnsHostSample>,
+    /// Lookups by name, record type and result.
+    pub lookups: Vec<DnsLookupSample>,
+    /// How long lookups took; `None` before the first.
+    pub duration: Option<HistogramSample>,
+}
+
+/// One watched name.
+#[derive(Debug, Clone, Default)]
+pub struct DnsHostSample {
+    /// As it was configured.
+    pub name: String,
+    /// How many addresses are in use.
+    pub addresses: usize,
+    /// The addresses are kept although the last lookup failed.
+    pub stale: bool,
+    /// The smallest TTL of the answers in use, in seconds; `None` before the first answer.
+    pub ttl_seconds: Option<u64>,
+    /// The last answer with addresses, in seconds since the Unix epoch.
+    pub last_success: Option<f64>,
+}
+
+/// Lookups of one kind.
+#[derive(Debug, Clone, Default)]
+pub struct DnsLookupSample {
+    /// The name that was asked for.
+    pub name: String,
+    /// `A`, `AAAA`, ...
+    pub record_type: &'static str,
+    /// `records`, `nxdomain`, `timeout`, ...
+    pub result: &'static str,
+    /// How many.
+    pub total: u64,
+}
+
+/// One pool of the live generation.
+#[derive(Debug, Clone, Default)]
+pub struct PoolSample {
+    /// The pool's name.
+    pub name: String,
+    /// Endpoints that can be picked now.
+    pub endpoints: usize,
+    /// Requests that hold an endpoint now.
+    pub in_flight: u64,
+}
+
+/// CPU throttling, from the cgroup's `cpu.stat`.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ThrottlingSample {
+    /// `nr_periods`: periods in which the group ran.
+    pub periods: u64,
+    /// `nr_throttled`: periods in which the quota was used up.
+    pub throttled_periods: u64,
+    /// `throttled_usec`: microseconds spent waiting for the next period.
+    pub throttled_micros: u64,
+}

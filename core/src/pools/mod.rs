@@ -1,0 +1,26 @@
+//! Pools of upstreams: which endpoints there are, and which one a request gets.
+//!
+//! A [`Pool`] turns its targets (addresses, names, Unix sockets) into [`Endpoint`]s whose peers are
+//! ready-made with all timeouts, off the request path: when it is built, and whenever the resolver
+//! announces another answer. A request picks one with [`Pool::select`], without a lock, an await or
+//! an allocation, and gives it back by dropping the [`Picked`].
+//!
+//! - An address that goes away gets no new request. Requests under way keep their endpoint, and
+//!   idle connections to it, which Pingora's own pool holds, end after the pool's `idle` time.
+//! - A pool whose configuration is the same after a reload is the same `Arc<Pool>`.
+//! - A target that is given twice, or that several names lead to, is one endpoint.
+
+mod balance;
+mod connect;
+mod endpoint;
+mod pool;
+mod set;
+mod status;
+#[cfg(test)]
+mod tests;
+
+pub use connect::classify_connect_error;
+pub use endpoint::{Endpoint, EndpointId, Picked};
+pub use pool::{Pool, Readiness, Unavailable};
+pub use set::Pools;
+pub use status::{EndpointStatus, PoolStatus};

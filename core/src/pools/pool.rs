@@ -1,0 +1,259 @@
+//! One pool: its targets, its current endpoints, and the choice among them.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Instant;
+
+use arc_swap::ArcSwap;
+use tracing::error;
+
+use super::balance;
+use super::endpoint::{Address, Endpoint, EndpointId, Picked};
+use super::status::{EndpointStatus, PoolStatus};
+use crate::config::{Balance, PoolConfig, Target};
+use crate::dns::{Listener, Resolver, State, Watched};
+use crate::metrics::shard::Padded;
+
+/// Why a pool has no endpoint. The text is for the answer to the client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unavailable {
+    /// No name of the pool has been answered yet, or some have not and the others are empty.
+    Unresolved,
+    /// All names are answered, and there is no address behind any of them.
+    Empty,
+}
+
+impl fmt::Display for Unavailable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Unavailable::Unresolved => "the upstream's name is not resolved yet",
+            Unavailable::Empty => "the upstream's name has no addresses",
+        })
+    }
+}
+
+impl std::error::Error for Unavailable {}
+
+/// Whether a pool keeps the proxy from being ready.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Readiness {
+    /// It has endpoints, or the answer is that there are none.
+    Ready,
+    /// It has no endpoint, and these names wait for their first answer.
+    Waiting(Vec<String>),
+}
+
+/// A pool of upstreams.
+pub struct Pool {
+    name: String,
+    config: PoolConfig,
+    /// The targets that are addresses.
+    fixed: Vec<Address>,
+    /// The targets that are names, with their ports.
+    names: Vec<(Arc<Watched>, u16)>,
+    current: ArcSwap<Endpoints>,
+    /// Whose turn it is in a round robin; written by every request.
+    turn: Padded<AtomicUsize>,
+    /// Guards the making of `current`.
+    rebuilding: Mutex<()>,
+    rebuilt: Condvar,
+}
+
+struct Endpoints {
+    /// Sorted by address.
+    list: Box<[Arc<Endpoint>]>,
+    /// What it means when the list is empty.
+    reason: Unavailable,
+}
+
+impl Pool {
+    /// Builds a pool. Endpoints of `previous`, a pool of the same name with another configuration,
+    /// are carried over where nothing in them changes.
+    pub(super) fn new(
+        name: &str,
+        config: &PoolConfig,
+        resolver: &Resolver,
+        previous: Option<&Pool>,
+    ) -> Arc<Pool> {
+        let mut fixed = Vec::new();
+        let mut names = Vec::new();
+        for target in &config.targets {
+            match target {
+                Target::Address(address) => fixed.push(Address::Tcp(*address)),
+                Target::Unix(path) => fixed.push(Address::Unix(path.clone())),
+                Target::Name { host, port } => names.push((resolver.watch(host), *port)),
+            }
+        }
+        let carried = previous
+            .filter(|previous| previous.config.timeouts == config.timeouts)
+            .map(|previous| previous.current.load().list.clone());
+        let pool = Arc::new(Pool {
+            name: name.to_owned(),
+            config: config.clone(),
+            fixed,
+            names,
+            current: ArcSwap::from_pointee(Endpoints {
+                list: carried.unwrap_or_default(),
+                reason: Unavailable::Unresolved,
+            }),
+            turn: Padded::default(),
+            rebuilding: Mutex::new(()),
+            rebuilt: Condvar::new(),
+        });
+        let listener: Arc<dyn Listener> = pool.clone();
+        for (watched, _) in &pool.names {
+            watched.subscribe(Arc::downgrade(&listener) as Weak<dyn Listener>);
+        }
+        // After subscribing, so that no change falls between.
+        pool.rebuild();
+        pool
+    }
+
+    /// The pool's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What it was built from.
+    pub fn config(&self) -> &PoolConfig {
+        &self.config
+    }
+
+    /// Picks an endpoint by the pool's way of balancing; another one than `avoid`, the one that
+    /// just failed, when there is another. Takes no lock and allocates nothing.
+    ///
+    /// # Errors
+    /// When there is no endpoint, with the reason.
+    #[inline]
+    pub fn select(&self, avoid: Option<EndpointId>) -> Result<Picked, Unavailable> {
+        let current = self.current.load();
+        let list = &current.list;
+        if list.is_empty() {
+            return Err(current.reason);
+        }
+        let avoid = avoid.and_then(|id| list.iter().position(|endpoint| endpoint.id() == id));
+        let index = match self.config.balance {
+            Balance::LeastRequests => {
+                balance::least_requests(list.len(), avoid, |index| list[index].in_flight())
+            }
+            Balance::RoundRobin => balance::round_robin(list.len(), avoid, &self.turn.0),
+        };
+        Ok(Picked::new(&list[index]))
+    }
+
+    /// Whether [`Pool::select`] would give an endpoint now. Takes no lock.
+    pub fn has_endpoints(&self) -> bool {
+        !self.current.load().list.is_empty()
+    }
+
+    /// Whether this pool keeps the proxy from being ready.
+    pub fn readiness(&self) -> Readiness {
+        if self.has_endpoints() {
+            return Readiness::Ready;
+        }
+        let waiting: BTreeSet<&str> = self
+            .names
+            .iter()
+            .filter(|(watched, _)| watched.state() == State::Unresolved)
+            .map(|(watched, _)| watched.host())
+            .collect();
+        if waiting.is_empty() {
+            Readiness::Ready
+        } else {
+            Readiness::Waiting(waiting.into_iter().map(str::to_owned).collect())
+        }
+    }
+
+    /// Blocks until the pool is ready, at the longest until `deadline`; false when the deadline came
+    /// first. For the start and for reloads, not for proxy workers.
+    pub fn wait_ready(&self, deadline: Instant) -> bool {
+        let mut guard = self.lock();
+        while self.readiness() != Readiness::Ready {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            let waited = self.rebuilt.wait_timeout(guard, left);
+            guard = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        true
+    }
+
+    /// What there is now, for `/status` and the metrics.
+    pub fn snapshot(&self) -> PoolStatus {
+        let current = self.current.load();
+        let endpoint = |endpoint: &Arc<Endpoint>| EndpointStatus {
+            address: endpoint.address().to_owned(),
+            in_flight: endpoint.in_flight(),
+        };
+        PoolStatus {
+            name: self.name.clone(),
+            targets: self.config.targets.iter().map(Target::to_string).collect(),
+            endpoints: current.list.iter().map(endpoint).collect(),
+            waiting_for: match self.readiness() {
+                Readiness::Ready => Vec::new(),
+                Readiness::Waiting(names) => names,
+            },
+        }
+    }
+
+    /// Makes the endpoints that the targets and the names' answers amount to.
+    fn rebuild(&self) {
+        let _guard = self.lock();
+        let mut addresses: BTreeSet<Address> = self.fixed.iter().cloned().collect();
+        let mut reason = Unavailable::Empty;
+        for (watched, port) in &self.names {
+            let answer = watched.answer();
+            if answer.state == State::Unresolved {
+                reason = Unavailable::Unresolved;
+            }
+            let with_port = |ip: &_| Address::Tcp(SocketAddr::new(*ip, *port));
+            addresses.extend(answer.addresses.iter().map(with_port));
+        }
+        let current = self.current.load();
+        let known = |address: &Address| {
+            let found = current.list.iter().find(|e| e.location() == address);
+            found.cloned()
+        };
+        let list = addresses
+            .into_iter()
+            .filter_map(|address| known(&address).or_else(|| self.make(address)))
+            .collect();
+        self.current.store(Arc::new(Endpoints { list, reason }));
+        self.rebuilt.notify_all();
+    }
+
+    fn make(&self, address: Address) -> Option<Arc<Endpoint>> {
+        match Endpoint::new(address, &self.config.timeouts) {
+            Ok(endpoint) => Some(Arc::new(endpoint)),
+            Err(reason) => {
+                error!(pool = self.name, reason, "a target can't be connected to");
+                None
+            }
+        }
+    }
+
+    /// Guards nothing that a panic could leave half done.
+    fn lock(&self) -> MutexGuard<'_, ()> {
+        self.rebuilding
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Listener for Pool {
+    fn answer_changed(&self) {
+        self.rebuild();
+    }
+}
+
+impl fmt::Debug for Pool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pool")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,38 @@
+//! What is told about a pool.
+
+use serde::Serialize;
+
+use crate::metrics::PoolSample;
+
+/// A pool at one moment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PoolStatus {
+    /// Its name.
+    pub name: String,
+    /// Its targets as they are configured.
+    pub targets: Vec<String>,
+    /// The endpoints that requests may get, sorted by address.
+    pub endpoints: Vec<EndpointStatus>,
+    /// While there is no endpoint: the names that have not been answered yet.
+    pub waiting_for: Vec<String>,
+}
+
+/// An endpoint at one moment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct EndpointStatus {
+    /// `10.0.0.1:8080`, `[fd00::1]:8080` or `unix:/run/app.sock`.
+    pub address: String,
+    /// Requests that hold it.
+    pub in_flight: usize,
+}
+
+impl From<PoolStatus> for PoolSample {
+    fn from(status: PoolStatus) -> Self {
+        let in_flight = status.endpoints.iter().map(|e| e.in_flight as u64).sum();
+        Self {
+            endpoints: status.endpoints.len(),
+            in_flight,
+            name: status.name,
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Endpoints that come from names.
+
+use hickory_resolver::proto::rr::RecordType;
+
+use super::*;
+use crate::config::Dns;
+
+#[test]
+fn endpoints_follow_the_name() {
+    let server = DnsServer::start();
+    server.set_a("web.test", 0, &["10.0.0.1", "10.0.0.2"]);
+    let resolver = resolver(&server);
+    let targets: &[&str] = &["web.test:80", "10.0.0.2:80", "web.test:81"];
+    let pools = Pools::build(&configs(&[("web", targets)]), &resolver, None);
+    assert!(pools.wait_ready(LIMIT));
+    let pool = pools.get("web").unwrap();
+    wait_for(
+        pool,
+        &["10.0.0.1:80", "10.0.0.1:81", "10.0.0.2:80", "10.0.0.2:81"],
+    );
+    server.set_a("web.test", 0, &["10.0.0.3"]);
+    wait_for(pool, &["10.0.0.2:80", "10.0.0.3:80", "10.0.0.3:81"]);
+}
+
+#[test]
+fn a_removed_address_gets_no_new_request_and_a_kept_one_stays_itself() {
+    let server = DnsServer::start();
+    server.set_a("web.test", 0, &["10.0.0.1", "10.0.0.2"]);
+    let resolver = resolver(&server);
+    let pools = Pools::build(&configs(&[("web", &["web.test:80"])]), &resolver, None);
+    let pool = pools.get("web").unwrap();
+    wait_for(pool, &["10.0.0.1:80", "10.0.0.2:80"]);
+    let first = pool.select(None).unwrap();
+    let second = pool.select(Some(first.endpoint())).unwrap();
+    let (gone, kept) = if first.address() == "10.0.0.1:80" {
+        (first, second)
+    } else {
+        (second, first)
+    };
+
+    server.set_a("web.test", 0, &["10.0.0.2", "10.0.0.3"]);
+    wait_for(pool, &["10.0.0.2:80", "10.0.0.3:80"]);
+    for _ in 0..50 {
+        assert_ne!(pool.select(None).unwrap().address(), "10.0.0.1:80");
+    }
+    // The request under way still has its peer, and the kept one still counts its own.
+    assert_eq!(gone.peer().to_string(), "addr: 10.0.0.1:80, scheme: HTTP");
+    assert_eq!(pool.snapshot().endpoints[0].in_flight, 1);
+    drop(kept);
+    assert_eq!(pool.snapshot().endpoints[0].in_flight, 0);
+}
+
+#[test]
+fn without_an_answer_the_pool_waits_and_says_so() {
+    let server = DnsServer::start();
+    server.set("web.test", RecordType::A, Answer::ServFail);
+    let resolver = resolver(&server);
+    let pools = Pools::build(&configs(&[("web", &["web.test:80"])]), &resolver, None);
+    let pool = pools.get("web").unwrap();
+    assert!(!pools.wait_ready(millis(50)));
+    assert_eq!(pool.select(None).unwrap_err(), Unavailable::Unresolved);
+    assert!(!pool.has_endpoints());
+    assert_eq!(
+        pool.readiness(),
+        Readiness::Waiting(vec!["web.test".to_owned()])
+    );
+    assert_eq!(pool.snapshot().waiting_for, ["web.test"]);
+
+    server.set_a("web.test", 300, &["10.0.0.1"]);
+    assert!(pools.wait_ready(LIMIT));
+    assert_eq!(pool.readiness(), Readiness::Ready);
+    assert_eq!(pool.select(None).unwrap().address(), "10.0.0.1:80");
+}
+
+#[test]
+fn a_name_that_does_not_exist_is_an_answer() {
+    let server = DnsServer::start();
+    let resolver = resolver(&server);
+    let pools = Pools::build(&configs(&[("web", &["typo.test:80"])]), &resolver, None);
+    assert!(pools.wait_ready(LIMIT));
+    let pool = pools.get("web").unwrap();
+    wait_until("empty", || {
+        pool.select(None).err() == Some(Unavailable::Empty)
+    });
+    assert_eq!(pool.readiness(), Readiness::Ready);
+}
+
+#[test]
+fn one_bad_name_does_not_hold_up_a_pool_with_endpoints() {
+    let server = DnsServer::start();
+    server.set("bad.test", RecordType::A, Answer::Silence);
+    let config = Dns {
+        timeout: LIMIT,
+        ..settings(&server)
+    };
+    let resolver = Resolver::start(&config).unwrap();
+    let targets: &[&str] = &["bad.test:80", "10.0.0.1:80"];
+    let pools = Pools::build(&configs(&[("web", targets)]), &resolver, None);
+    assert!(pools.wait_ready(Duration::ZERO));
+    assert_eq!(
+        pools.get("web").unwrap().select(None).unwrap().address(),
+        "10.0.0.1:80"
+    );
+}
+
+#[test]
+fn two_pools_make_one_stream_of_queries() {
+    let server = DnsServer::start();
+    server.set_a("web.test", 300, &["10.0.0.1"]);
+    let resolver = resolver(&server);
+    let two: &[(&str, &[&str])] = &[
+        ("a", &["web.test:80"]),
+        ("b", &["web.test:81", "web.test:82"]),
+    ];
+    let pools = Pools::build(&configs(two), &resolver, None);
+    assert!(pools.wait_ready(LIMIT));
+    wait_for(pools.get("a").unwrap(), &["10.0.0.1:80"]);
+    wait_for(pools.get("b").unwrap(), &["10.0.0.1:81", "10.0.0.1:82"]);
+    assert_eq!(server.queries().len(), 1);
+}

@@ -1,0 +1,158 @@
+//! Who sent a request, and what upstreams are told of it.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use http::{HeaderName, HeaderValue, header::HOST};
+use ipnet::IpNet;
+use pingora_http::RequestHeader;
+use pingora_proxy::Session;
+
+const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
+const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
+
+/// Fields by which a client could claim what only a trusted proxy may say, and that are not written
+/// anew here.
+const CLAIMS: [HeaderName; 3] = [
+    http::header::FORWARDED,
+    HeaderName::from_static("x-forwarded-port"),
+    HeaderName::from_static("x-real-ip"),
+];
+
+/// The address of the other end of the connection; `None` for a Unix socket.
+pub(super) fn peer_ip(session: &Session) -> Option<IpAddr> {
+    let address = session.client_addr()?.as_inet()?;
+    Some(address.ip().to_canonical())
+}
+
+/// The client's address: the peer's, or, when that is a trusted proxy, the right-most address in
+/// X-Forwarded-For that is none. Text that is no address ends the search: what stands left of it
+/// can't be believed.
+pub(super) fn ip(session: &Session, trusted: &[IpNet]) -> IpAddr {
+    let Some(peer) = peer_ip(session) else {
+        return IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+    };
+    if !is_trusted(peer, trusted) {
+        return peer;
+    }
+    let lines = session.req_header().headers.get_all(X_FORWARDED_FOR);
+    // Several lines read as one list (RFC 9110 section 5.3), so the last line is the nearest.
+    let lines: Vec<&HeaderValue> = lines.into_iter().collect();
+    let hops = lines.iter().rev().flat_map(|line| {
+        let hops = line.as_bytes().rsplit(|&byte| byte == b',');
+        hops.map(|hop| std::str::from_utf8(hop).ok().and_then(hop_address))
+    });
+    let mut nearest = peer;
+    for hop in hops {
+        match hop {
+            None => return nearest,
+            Some(address) => nearest = address,
+        }
+        if !is_trusted(nearest, trusted) {
+            return nearest;
+        }
+    }
+    nearest
+}
+
+/// An address as proxies write it: bare, or with a port.
+fn hop_address(text: &str) -> Option<IpAddr> {
+    let text = text.trim();
+    let address = text
+        .parse::<IpAddr>()
+        .or_else(|_| text.parse::<std::net::SocketAddr>().map(|address| address.ip()))
+        .ok()?;
+    Some(address.to_canonical())
+}
+
+fn is_trusted(address: IpAddr, trusted: &[IpNet]) -> bool {
+    trusted.iter().any(|net| net.contains(&address))
+}
+
+/// `http` or `https`.
+pub(super) fn scheme(session: &Session) -> &'static str {
+    let encrypted = session
+        .digest()
+        .is_some_and(|digest| digest.ssl_digest.is_some());
+    if encrypted { "https" } else { "http" }
+}
+
+/// The host that is asked for, without a port. Lower case, because [`lower_host`] ran.
+pub(super) fn host(header: &RequestHeader) -> &str {
+    let host = header
+        .headers
+        .get(HOST)
+        .and_then(|value| value.to_str().ok())
+        .or_else(|| header.uri.authority().map(http::uri::Authority::as_str))
+        .unwrap_or_default();
+    let name_end = match host.strip_prefix('[') {
+        Some(bracketed) => bracketed.find(']').map_or(host.len(), |end| end + 2),
+        None => host.find(':').unwrap_or(host.len()),
+    };
+    &host[..name_end]
+}
+
+/// Writes the Host in lower case: hosts have no case (RFC 9110 section 4.2.3), and a script that
+/// compares one must not be walked around by writing it in capitals.
+pub(super) fn lower_host(header: &mut RequestHeader) {
+    let Some(host) = header.headers.get(HOST) else {
+        return;
+    };
+    if host.as_bytes().iter().any(u8::is_ascii_uppercase)
+        && let Ok(lower) = HeaderValue::from_bytes(&host.as_bytes().to_ascii_lowercase())
+    {
+        let _ = header.insert_header(HOST, lower);
+    }
+}
+
+/// Tells the upstream who asks. What an untrusted peer claims is overwritten, what a trusted proxy
+/// says is kept and added to.
+pub(super) fn forward(session: &Session, upstream: &mut RequestHeader, trusted: &[IpNet]) {
+    let Some(peer) = peer_ip(session) else {
+        return;
+    };
+    let believed = is_trusted(peer, trusted);
+    let mut chain = String::with_capacity(64);
+    if believed {
+        for line in session.req_header().headers.get_all(X_FORWARDED_FOR) {
+            if let Ok(line) = line.to_str() {
+                chain.push_str(line);
+                chain.push_str(", ");
+            }
+        }
+    } else {
+        for claim in &CLAIMS {
+            upstream.remove_header(claim);
+        }
+    }
+    // Writing to a `String` can't fail.
+    let _ = std::fmt::Write::write_fmt(&mut chain, format_args!("{peer}"));
+    if let Ok(chain) = HeaderValue::try_from(chain) {
+        let _ = upstream.insert_header(X_FORWARDED_FOR, chain);
+    }
+    let keep = |upstream: &RequestHeader, name| believed && upstream.headers.contains_key(name);
+    if !keep(upstream, X_FORWARDED_PROTO) {
+        let scheme = HeaderValue::from_static(scheme(session));
+        let _ = upstream.insert_header(X_FORWARDED_PROTO, scheme);
+    }
+    if !keep(upstream, X_FORWARDED_HOST)
+        && let Some(host) = session.req_header().headers.get(HOST)
+    {
+        let _ = upstream.insert_header(X_FORWARDED_HOST, host.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hops_are_addresses_with_or_without_a_port() {
+        let canonical = |text| hop_address(text).map(|address| address.to_string());
+        assert_eq!(canonical(" 192.0.2.1 ").as_deref(), Some("192.0.2.1"));
+        assert_eq!(canonical("192.0.2.1:80").as_deref(), Some("192.0.2.1"));
+        assert_eq!(canonical("[2001:db8::1]:80").as_deref(), Some("2001:db8::1"));
+        assert_eq!(canonical("::ffff:10.0.0.1").as_deref(), Some("10.0.0.1"));
+        assert_eq!(canonical("unknown"), None);
+    }
+}

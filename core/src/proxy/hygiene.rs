@@ -1,0 +1,281 @@
+//! Requests that are refused before anything else looks at them.
+//!
+//! Pingora's parser accepts more than an edge should, and drops what shows it: the checks run over
+//! the header block exactly as it was received.
+
+use http::Method;
+use memchr::memchr;
+
+use crate::{config::Limits, metrics::Limit};
+
+/// Why a request is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Refusal {
+    /// The status of the answer.
+    pub status: u16,
+    /// What is wrong; sent to the client.
+    pub reason: &'static str,
+    /// The limit that was hit, if it was one.
+    pub limit: Option<Limit>,
+}
+
+const fn bad(reason: &'static str) -> Refusal {
+    Refusal {
+        status: 400,
+        reason,
+        limit: None,
+    }
+}
+
+const fn over(status: u16, reason: &'static str, limit: Limit) -> Refusal {
+    Refusal {
+        status,
+        reason,
+        limit: Some(limit),
+    }
+}
+
+/// The longest method; the longest registered one has 17 letters
+/// (RFC 9110 section 16.1.1 and its registry).
+const METHOD_LENGTH: usize = 32;
+
+/// What the checks need to know of a request.
+#[derive(Debug, Clone, Copy)]
+pub struct Head<'a> {
+    /// Request line and header lines as received.
+    pub raw: &'a [u8],
+    /// The method, as parsed.
+    pub method: &'a Method,
+    /// Whether the version is HTTP/1.1 or later.
+    pub http_1_1: bool,
+}
+
+/// Checks one request head.
+///
+/// # Errors
+/// With the first thing that is wrong.
+pub fn check(head: Head<'_>, limits: &Limits) -> Result<(), Refusal> {
+    check_method(head.method)?;
+    if head.raw.len() > limits.request_header {
+        return Err(over(431, "the request's header is too large", Limit::RequestHeader));
+    }
+    let (request_line, fields) = next_line(head.raw)?;
+    check_target(request_line, head.method, limits)?;
+    check_fields(fields, head.http_1_1, limits)
+}
+
+fn check_method(method: &Method) -> Result<(), Refusal> {
+    match *method {
+        Method::GET | Method::POST | Method::PUT | Method::HEAD | Method::DELETE
+        | Method::OPTIONS | Method::PATCH => Ok(()),
+        Method::TRACE => Err(Refusal {
+            status: 405,
+            reason: "TRACE is not allowed",
+            limit: None,
+        }),
+        _ if method.as_str().len() > METHOD_LENGTH => Err(bad("the method is too long")),
+        _ if method.as_str().bytes().any(|byte| byte.is_ascii_lowercase()) => {
+            Err(bad("methods are written in upper case"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Splits off one line. Its end must be CR LF: a bare LF is where parsers disagree
+/// (RFC 9112 section 2.2 and its security considerations).
+fn next_line(raw: &[u8]) -> Result<(&[u8], &[u8]), Refusal> {
+    match memchr(b'\n', raw) {
+        None => Ok((raw, &[])),
+        Some(end) => match raw[..end].strip_suffix(b"\r") {
+            Some(line) => Ok((line, &raw[end + 1..])),
+            None => Err(bad("a line ends without CR")),
+        },
+    }
+}
+
+/// The target is a path, or an absolute http URI; `*` only asks for OPTIONS
+/// (RFC 9112 section 3.2).
+fn check_target(line: &[u8], method: &Method, limits: &Limits) -> Result<(), Refusal> {
+    let target = line
+        .get(method.as_str().len() + 1..)
+        .map(|rest| &rest[..memchr(b' ', rest).unwrap_or(rest.len())])
+        .unwrap_or_default();
+    if target.len() > limits.uri {
+        return Err(over(414, "the request target is too long", Limit::Uri));
+    }
+    let absolute = || {
+        let scheme_end = target.windows(3).take(6).position(|window| window == b"://");
+        scheme_end.is_some_and(|end| {
+            let scheme = &target[..end];
+            scheme.eq_ignore_ascii_case(b"http") || scheme.eq_ignore_ascii_case(b"https")
+        })
+    };
+    match target.first() {
+        Some(b'/') => Ok(()),
+        Some(b'*') if target.len() == 1 && method == Method::OPTIONS => Ok(()),
+        Some(_) if absolute() => Ok(()),
+        _ => Err(bad("the request target is no path")),
+    }
+}
+
+fn check_fields(mut fields: &[u8], http_1_1: bool, limits: &Limits) -> Result<(), Refusal> {
+    let (mut count, mut hosts, mut lengths, mut codings) = (0, 0, 0, 0);
+    while !fields.is_empty() {
+        let (line, rest) = next_line(fields)?;
+        fields = rest;
+        if line.is_empty() {
+            break;
+        }
+        count += 1;
+        // Few fields begin with these letters, so most lines cost a comparison.
+        match line[0] | 0x20 {
+            b'h' => {
+                if let Some(value) = value_of(line, b"host") {
+                    hosts += 1;
+                    check_host(value)?;
+                }
+            }
+            b'c' => {
+                if let Some(value) = value_of(line, b"content-length") {
+                    lengths += 1;
+                    if value.is_empty() || !value.iter().all(u8::is_ascii_digit) {
+                        return Err(bad("the Content-Length is no number"));
+                    }
+                }
+            }
+            b't' => {
+                if let Some(value) = value_of(line, b"transfer-encoding") {
+                    codings += 1;
+                    if !value.eq_ignore_ascii_case(b"chunked") {
+                        return Err(Refusal {
+                            status: 501,
+                            reason: "the only transfer coding is chunked",
+                            limit: None,
+                        });
+                    }
+                }
+            }
+            b'e' => {
+                if let Some(value) = value_of(line, b"expect")
+                    && !value.eq_ignore_ascii_case(b"100-continue")
+                {
+                    return Err(Refusal {
+                        status: 417,
+                        reason: "the only expectation is 100-continue",
+                        limit: None,
+                    });
+                }
+            }
+            _ => {}
+        }
+    }
+    if count > limits.request_headers {
+        return Err(over(431, "the request has too many header fields", Limit::RequestHeaders));
+    }
+    if lengths + codings > 1 {
+        return Err(bad("the length of the body is ambiguous"));
+    }
+    if hosts > 1 || (hosts == 0 && http_1_1) {
+        return Err(bad("a request names exactly one host"));
+    }
+    Ok(())
+}
+
+/// The value of a header line when its name is `name`, without white space around it.
+fn value_of<'l>(line: &'l [u8], name: &[u8]) -> Option<&'l [u8]> {
+    let (found, rest) = line.split_at_checked(name.len())?;
+    if !found.eq_ignore_ascii_case(name) {
+        return None;
+    }
+    rest.strip_prefix(b":").map(<[u8]>::trim_ascii)
+}
+
+/// A host is a name or address with or without a port (RFC 9110 section 7.2); anything else,
+/// such as a comma or a slash, is where two parsers could see two hosts.
+fn check_host(value: &[u8]) -> Result<(), Refusal> {
+    let allowed = |byte: u8| {
+        byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_' | b':' | b'[' | b']')
+    };
+    if value.is_empty() || !value.iter().copied().all(allowed) {
+        return Err(bad("the Host is no host"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn status(raw: &str) -> u16 {
+        let method = raw.split(' ').next().unwrap_or_default();
+        let Ok(method) = Method::from_bytes(method.as_bytes()) else {
+            return 400;
+        };
+        let head = Head {
+            raw: raw.as_bytes(),
+            method: &method,
+            http_1_1: raw.contains("HTTP/1.1"),
+        };
+        check(head, &Limits::default()).map_or_else(|refusal| refusal.status, |()| 200)
+    }
+
+    fn with(fields: &str) -> u16 {
+        status(&format!("GET / HTTP/1.1\r\nHost: a\r\n{fields}\r\n"))
+    }
+
+    #[test]
+    fn ordinary_requests_pass() {
+        assert_eq!(with(""), 200);
+        assert_eq!(with("Content-Length: 0\r\nAccept: */*\r\nTE: trailers\r\n"), 200);
+        assert_eq!(with("Transfer-Encoding: chunked\r\nExpect: 100-continue\r\n"), 200);
+        assert_eq!(status("GET http://a/x HTTP/1.1\r\nHost: a\r\n\r\n"), 200);
+        assert_eq!(status("OPTIONS * HTTP/1.1\r\nHost: [::1]:80\r\n\r\n"), 200);
+        assert_eq!(status("GET / HTTP/1.0\r\n\r\n"), 200);
+        assert_eq!(status("PROPFIND /x HTTP/1.1\r\nHost: a_b.c:80\r\n\r\n"), 200);
+    }
+
+    #[test]
+    fn ambiguous_bodies_are_refused() {
+        for fields in [
+            "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n",
+            "Content-Length: 1\r\ncontent-length: 1\r\n",
+            "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
+            "Content-Length: 1, 1\r\n",
+            "Content-Length: +1\r\n",
+            "Content-Length:\r\n",
+            "X: y\nContent-Length: 3\r\n",
+        ] {
+            assert_eq!(with(fields), 400, "{fields:?}");
+        }
+        assert_eq!(with("Transfer-Encoding: gzip, chunked\r\n"), 501);
+    }
+
+    #[test]
+    fn targets_hosts_and_methods() {
+        for raw in [
+            "GET a HTTP/1.1\r\nHost: a\r\n\r\n",
+            "GET * HTTP/1.1\r\nHost: a\r\n\r\n",
+            "GET ftp://a/ HTTP/1.1\r\nHost: a\r\n\r\n",
+            "GET / HTTP/1.1\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: \r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: a b\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: a,b/c\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n",
+            "get / HTTP/1.1\r\nHost: a\r\n\r\n",
+            "ABCDEFGHIJKLMNOPQRSTUVWXYZABCDEFG / HTTP/1.1\r\nHost: a\r\n\r\n",
+        ] {
+            assert_eq!(status(raw), 400, "{raw:?}");
+        }
+        assert_eq!(status("TRACE / HTTP/1.1\r\nHost: a\r\n\r\n"), 405);
+        assert_eq!(with("Expect: foo\r\n"), 417);
+    }
+
+    #[test]
+    fn sizes_are_bounded() {
+        assert_eq!(with(&"X: y\r\n".repeat(99)), 200);
+        assert_eq!(with(&"X: y\r\n".repeat(100)), 431);
+        assert_eq!(with(&format!("X: {}\r\n", "y".repeat(33 * 1024))), 431);
+        let long = format!("GET /{} HTTP/1.1\r\nHost: a\r\n\r\n", "a".repeat(8 * 1024));
+        assert_eq!(status(&long), 414);
+    }
+}

@@ -1,0 +1,180 @@
+//! The script's view of Pingora's own request and response: nothing is copied to look at it.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use edgewright_script::{request::Request, response::Response};
+use http::{HeaderName, HeaderValue, StatusCode, Version};
+use pingora_http::{RequestHeader, ResponseHeader};
+use pingora_proxy::Session;
+
+use super::{client, context::Context, path};
+
+/// A request while a hook runs.
+pub(super) struct RequestView<'a> {
+    pub(super) session: &'a mut Session,
+    pub(super) context: &'a mut Context,
+}
+
+impl RequestView<'_> {
+    fn header_of(&self) -> &RequestHeader {
+        self.session.req_header()
+    }
+
+    /// The path that the captures point into.
+    fn matched_path(&self) -> &str {
+        let changed = self
+            .context
+            .rare
+            .as_ref()
+            .and_then(|rare| rare.matched_path.as_deref());
+        changed.unwrap_or_else(|| self.path())
+    }
+}
+
+impl Request for RequestView<'_> {
+    fn method(&self) -> &str {
+        self.header_of().method.as_str()
+    }
+
+    fn scheme(&self) -> &str {
+        client::scheme(self.session)
+    }
+
+    fn host(&self) -> &str {
+        client::host(self.header_of())
+    }
+
+    fn path(&self) -> &str {
+        self.header_of().uri.path()
+    }
+
+    fn raw_path(&self) -> &str {
+        let sent = self
+            .context
+            .rare
+            .as_ref()
+            .and_then(|rare| rare.raw_path.as_deref());
+        sent.unwrap_or_else(|| self.matched_path())
+    }
+
+    fn query_string(&self) -> &str {
+        self.header_of().uri.query().unwrap_or_default()
+    }
+
+    fn client_ip(&self) -> IpAddr {
+        self.context
+            .client_ip
+            .unwrap_or_else(|| client::ip(self.session, &self.context.handle.config.trusted_proxies))
+    }
+
+    fn peer_ip(&self) -> IpAddr {
+        client::peer_ip(self.session).unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED))
+    }
+
+    fn protocol(&self) -> &str {
+        match self.header_of().version {
+            Version::HTTP_10 => "HTTP/1.0",
+            Version::HTTP_2 => "HTTP/2",
+            _ => "HTTP/1.1",
+        }
+    }
+
+    fn param(&self, name: &str) -> Option<&str> {
+        let route = self.context.handle.route(self.context.route?);
+        let index = route.pattern.names().position(|known| known == name)?;
+        self.context.captures.get(self.matched_path(), index)
+    }
+
+    fn params(&self) -> Vec<(&str, &str)> {
+        let Some(route) = self.context.route else {
+            return Vec::new();
+        };
+        let names = self.context.handle.route(route).pattern.names();
+        let path = self.matched_path();
+        names
+            .enumerate()
+            .filter_map(|(index, name)| Some((name, self.context.captures.get(path, index)?)))
+            .collect()
+    }
+
+    fn header(&self, name: &str) -> Option<&[u8]> {
+        self.header_of().headers.get(name).map(HeaderValue::as_bytes)
+    }
+
+    fn headers(&self, name: &str) -> Vec<&[u8]> {
+        let values = self.header_of().headers.get_all(name).into_iter();
+        values.map(HeaderValue::as_bytes).collect()
+    }
+
+    fn set_header(&mut self, name: HeaderName, value: HeaderValue) {
+        // A valid name and value can always be inserted.
+        let _ = self.session.req_header_mut().insert_header(name, value);
+    }
+
+    fn add_header(&mut self, name: HeaderName, value: HeaderValue) {
+        let _ = self.session.req_header_mut().append_header(name, value);
+    }
+
+    fn remove_header(&mut self, name: &HeaderName) {
+        self.session.req_header_mut().remove_header(name);
+    }
+
+    fn set_path(&mut self, path: &str) {
+        if self.context.captures.len() > 0 || self.context.route.is_some() {
+            let matched = self.matched_path().to_owned();
+            self.context.rare().matched_path.get_or_insert(matched);
+        }
+        path::set(self.session.req_header_mut(), path);
+    }
+
+    fn id(&mut self) -> String {
+        let id = self
+            .context
+            .rare()
+            .id
+            .get_or_insert_with(|| uuid::Uuid::now_v7().to_string());
+        id.clone()
+    }
+}
+
+/// A response header while `on_response` runs.
+pub(super) struct ResponseView<'a> {
+    pub(super) header: &'a mut ResponseHeader,
+    pub(super) is_local: bool,
+}
+
+impl Response for ResponseView<'_> {
+    fn status(&self) -> StatusCode {
+        self.header.status
+    }
+
+    fn set_status(&mut self, status: StatusCode) {
+        // A `StatusCode` is always a valid one.
+        let _ = self.header.set_status(status);
+    }
+
+    fn is_local(&self) -> bool {
+        self.is_local
+    }
+
+    fn header(&self, name: &str) -> Option<&[u8]> {
+        self.header.headers.get(name).map(HeaderValue::as_bytes)
+    }
+
+    fn headers(&self, name: &str) -> Vec<&[u8]> {
+        let values = self.header.headers.get_all(name).into_iter();
+        values.map(HeaderValue::as_bytes).collect()
+    }
+
+    fn set_header(&mut self, name: HeaderName, value: HeaderValue) {
+        let _ = self.header.insert_header(name, value);
+    }
+
+    fn add_header(&mut self, name: HeaderName, value: HeaderValue) {
+        let _ = self.header.append_header(name, value);
+    }
+
+    fn remove_header(&mut self, name: &HeaderName) {
+        self.header.remove_header(name);
+    }
+}

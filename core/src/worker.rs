@@ -1,0 +1,174 @@
+//! What a worker thread keeps for itself: its own handle on the generation in force, and an
+//! interpreter for each generation that its requests still use.
+//!
+//! A request holds the worker's handle, so the reference count that changes with each request lies
+//! on a cache line that no other worker writes.
+
+use std::{cell::RefCell, sync::Arc, sync::OnceLock, sync::mpsc, thread};
+
+use arc_swap::ArcSwap;
+use edgewright_script::{
+    diagnostic::Diagnostic,
+    engine::Interpreter,
+    program::Program,
+};
+
+use crate::generation::Generation;
+
+/// A worker's own handle on a generation.
+pub struct Handle {
+    generation: Option<Arc<Generation>>,
+}
+
+impl std::ops::Deref for Handle {
+    type Target = Generation;
+
+    fn deref(&self) -> &Generation {
+        match &self.generation {
+            Some(generation) => generation,
+            None => unreachable!("a handle gives its generation away only when it is dropped"),
+        }
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        // The last handle would free routes, patterns and tables on a worker, between requests.
+        if let Some(generation) = self.generation.take() {
+            discard(Discarded::Generation(generation));
+        }
+    }
+}
+
+/// An interpreter on its way between threads.
+pub struct Parcel(Interpreter);
+
+// SAFETY: an `Interpreter` is not `Send` because it counts references without locks. All values
+// that share such a count are inside it: it is built by one function from a `Program`, which is
+// `Send` and `Sync` and holds no interpreter values; native handles in it count with atomics; and
+// what its calls return (`Verdict`, `Choice`, `Failure`) holds none of its values. So when it is
+// moved as a whole, nothing that it counts stays behind, and Rhai keeps nothing in thread-locals.
+unsafe impl Send for Parcel {}
+
+impl Parcel {
+    /// Makes an interpreter for some worker, on the thread that loads the program.
+    ///
+    /// # Errors
+    /// When the program does not compile.
+    pub fn new(program: &Arc<Program>) -> Result<Self, Diagnostic> {
+        Interpreter::new(program.clone()).map(Self)
+    }
+}
+
+enum Discarded {
+    Generation(Arc<Generation>),
+    Interpreter(Parcel),
+}
+
+/// Frees what may be large on a thread of its own.
+fn discard(what: Discarded) {
+    static SENDER: OnceLock<Option<mpsc::Sender<Discarded>>> = OnceLock::new();
+    let sender = SENDER.get_or_init(|| {
+        let (sender, receiver) = mpsc::channel::<Discarded>();
+        let thread = thread::Builder::new().name("discard".to_owned());
+        thread
+            .spawn(move || receiver.into_iter().for_each(drop))
+            .ok()
+            .map(|_| sender)
+    });
+    match sender {
+        // Without the thread it is freed here: slower, and just as right.
+        None => drop(what),
+        Some(sender) => drop(sender.send(what)),
+    }
+}
+
+#[derive(Default)]
+struct Worker {
+    current: Option<Arc<Handle>>,
+    interpreters: Vec<Kept>,
+}
+
+struct Kept {
+    generation: u64,
+    /// Tells when the worker's last request of that generation has ended.
+    handle: std::sync::Weak<Handle>,
+    interpreter: Interpreter,
+}
+
+thread_local! {
+    static WORKER: RefCell<Worker> = RefCell::default();
+}
+
+/// This worker's handle on the generation in force.
+pub fn current(shared: &ArcSwap<Generation>) -> Arc<Handle> {
+    let live = shared.load();
+    WORKER.with_borrow_mut(|worker| {
+        if let Some(handle) = &worker.current
+            && handle
+                .generation
+                .as_ref()
+                .is_some_and(|generation| Arc::ptr_eq(generation, &live))
+        {
+            return handle.clone();
+        }
+        let handle = Arc::new(Handle {
+            generation: Some(Arc::clone(&live)),
+        });
+        worker.current = Some(handle.clone());
+        worker.retire();
+        handle
+    })
+}
+
+/// Runs `run` with this worker's interpreter for the generation of `handle`.
+///
+/// # Errors
+/// When the program does not compile, which was ruled out when it was loaded.
+pub fn interpreter<R>(
+    handle: &Arc<Handle>,
+    run: impl FnOnce(&mut Interpreter) -> R,
+) -> Result<R, Diagnostic> {
+    WORKER.with_borrow_mut(|worker| {
+        let known = worker
+            .interpreters
+            .iter()
+            .position(|kept| kept.generation == handle.number);
+        let index = match known {
+            Some(index) => index,
+            None => worker.take(handle)?,
+        };
+        Ok(run(&mut worker.interpreters[index].interpreter))
+    })
+}
+
+impl Worker {
+    /// Takes one of the generation's interpreters, made off the request path; should there be
+    /// more threads than were foreseen, makes one.
+    fn take(&mut self, handle: &Arc<Handle>) -> Result<usize, Diagnostic> {
+        let interpreter = match handle.take_interpreter() {
+            Some(Parcel(interpreter)) => interpreter,
+            None => Interpreter::new(handle.program.clone())?,
+        };
+        self.retire();
+        self.interpreters.push(Kept {
+            generation: handle.number,
+            handle: Arc::downgrade(handle),
+            interpreter,
+        });
+        Ok(self.interpreters.len() - 1)
+    }
+
+    /// Gives up the interpreters of generations that no request of this worker uses any more.
+    fn retire(&mut self) {
+        let mut index = 0;
+        while index < self.interpreters.len() {
+            if self.interpreters[index].handle.strong_count() > 0 {
+                index += 1;
+            } else {
+                let kept = self.interpreters.swap_remove(index);
+                discard(Discarded::Interpreter(Parcel(kept.interpreter)));
+            }
+        }
+    }
+}

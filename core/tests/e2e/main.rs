@@ -1,0 +1,39 @@
+//! End-to-end tests: the built binary, driven through real sockets, against scripted upstreams and
+//! a real nginx.
+//!
+//! One test binary with a module per topic, so that there is one link step. The situations that
+//! come from other products' bug reports have a module each, named after the case.
+
+// A failed unwrap is a failed test.
+#![allow(clippy::unwrap_used)]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod broken_program;
+mod commands;
+mod conditions;
+mod configmap_swap;
+mod control_in_path;
+mod failing_upstream;
+mod fd_limit;
+mod filters;
+mod forwarding;
+mod gate_error;
+mod hooks;
+mod hygiene;
+mod keepalive_churn;
+mod limits;
+mod load_time_values;
+mod moved_backend;
+mod observability;
+mod path_tricks;
+mod quota;
+mod reload;
+mod response_hooks;
+mod routing;
+mod shutdown;
+mod sites;
+mod support_itself;
+mod syscalls;
+mod targets;

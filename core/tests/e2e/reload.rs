@@ -1,0 +1,231 @@
+//! Reload on request: SIGHUP and `POST /reload`, in files of an ordinary folder.
+
+use std::time::Duration;
+
+use crate::support::client::{Connection, get};
+use crate::support::launch::serving;
+use crate::support::proxy::Proxy;
+use crate::support::upstream::{Upstream, ok};
+use crate::support::wait::{Gate, SOON, until};
+
+/// A program that says which version it is, by its own answer and around an upstream's.
+fn version(name: &str) -> String {
+    format!(
+        r#"
+        const VERSION = "{name}";
+        route("/version").respond(200, VERSION);
+        route("/up/{{*rest}}").on_response(|req, res| res.set_header("x-version", VERSION)).to("web");
+        "#
+    )
+}
+
+fn write(proxy: &Proxy, text: &str) {
+    std::fs::write(proxy.file("routes.rhai"), text).unwrap();
+}
+
+fn total(proxy: &Proxy, result: &str) -> f64 {
+    proxy.metric("config_reloads_total", &[("result", result)])
+}
+
+#[test]
+fn post_reload_tells_what_happened() {
+    let web = Upstream::fixed("ok");
+    let proxy = serving(&version("one")).pool("web", web.address()).start();
+    let first = proxy.status()["revision"].as_str().unwrap().to_owned();
+    assert_eq!(first.len(), 12, "{first}");
+
+    let (status, body) = proxy.reload();
+    assert_eq!(
+        (status, &body["result"]),
+        (200, &"unchanged".into()),
+        "{body}"
+    );
+    assert_eq!(body["revision"], first.as_str());
+
+    write(&proxy, &version("two"));
+    let (status, body) = proxy.reload();
+    assert_eq!(status, 200, "{body}");
+    // The watch may have been quicker; then there is nothing left to load.
+    assert!(
+        body["result"] == "loaded" || body["result"] == "unchanged",
+        "{body}"
+    );
+    assert_ne!(body["revision"], first.as_str());
+    assert_eq!(proxy.text("/version"), "two");
+    assert_eq!(proxy.status()["revision"], body["revision"]);
+
+    write(&proxy, "route(\"/version\").respond(200, VERSIONN);\n");
+    let (status, body) = proxy.reload();
+    assert_eq!((status, &body["result"]), (422, &"failed".into()), "{body}");
+    let errors = body["errors"].to_string();
+    assert!(errors.contains("routes.rhai:1:"), "{errors}");
+    assert!(errors.contains("VERSIONN"), "{errors}");
+    assert_eq!(proxy.text("/version"), "two");
+    assert_eq!(proxy.metric("config_last_reload_successful", &[]), 0.0);
+    assert!(total(&proxy, "failed") >= 1.0);
+    assert!(total(&proxy, "loaded") >= 1.0);
+    assert!(total(&proxy, "unchanged") >= 1.0);
+}
+
+#[test]
+fn sighup_reloads() {
+    let web = Upstream::fixed("ok");
+    let mut proxy = serving(&version("one")).pool("web", web.address()).start();
+    // Nothing changed: only the signal can be what is counted.
+    let before = total(&proxy, "unchanged");
+    proxy.signal("HUP");
+    until("SIGHUP to be counted", SOON, || {
+        total(&proxy, "unchanged") > before
+    });
+    write(&proxy, &version("two"));
+    proxy.signal("HUP");
+    until("the new version", SOON, || proxy.text("/version") == "two");
+    assert!(proxy.running());
+}
+
+#[test]
+fn a_bad_program_is_refused_and_explained_and_the_old_one_serves() {
+    let web = Upstream::fixed("ok");
+    let proxy = serving(&version("one")).pool("web", web.address()).start();
+    let revision = proxy.status()["revision"].as_str().unwrap().to_owned();
+    write(
+        &proxy,
+        "route(\"/version\").respond(200, \"two\");\nroute(\"/x\").to(\"wbe\");\n",
+    );
+    let line = proxy.log.wait("reload refused", SOON);
+    assert!(
+        line.contains(&format!("revision {revision} keeps serving")),
+        "{line}"
+    );
+    assert!(line.contains("routes.rhai:2:"), "{line}");
+    assert!(line.contains("wbe"), "{line}");
+    assert_eq!(proxy.text("/version"), "one");
+    let status = proxy.status();
+    assert_eq!(status["revision"], revision.as_str());
+    assert!(
+        status["last_error"].to_string().contains("routes.rhai:2:"),
+        "{status}"
+    );
+    // Being refused does not make it unready: it serves.
+    assert_eq!(proxy.ask_admin("/readyz").status, 200);
+
+    write(&proxy, &version("three"));
+    until("the good version", SOON, || {
+        proxy.text("/version") == "three"
+    });
+    until("success to be told", SOON, || {
+        proxy.metric("config_last_reload_successful", &[]) == 1.0
+            && proxy.status()["last_error"].is_null()
+    });
+    let line = proxy.log.wait("reloaded revision=", SOON);
+    assert!(
+        line.contains("routes=") && line.contains("pools="),
+        "{line}"
+    );
+}
+
+#[test]
+fn settings_that_are_wrong_are_refused_too() {
+    let web = Upstream::fixed("ok");
+    let proxy = serving(&version("one")).pool("web", web.address()).start();
+    let wrong = format!("{}\n[limts]\nuri = \"1KiB\"\n", proxy.settings());
+    std::fs::write(proxy.file("edgewright.toml"), wrong).unwrap();
+    let (status, body) = proxy.reload();
+    assert_eq!(status, 422, "{body}");
+    assert!(
+        body["errors"].to_string().contains("limits"),
+        "no suggestion: {body}"
+    );
+    assert_eq!(proxy.text("/version"), "one");
+}
+
+#[test]
+fn a_request_ends_in_the_generation_it_began_in() {
+    let gate = Gate::new();
+    let held = gate.clone();
+    let web = Upstream::start(move |seen| {
+        if seen.target() == "/up/slow" {
+            held.pass(SOON);
+        }
+        ok("ok")
+    });
+    let proxy = serving(&version("one")).pool("web", web.address()).start();
+    let address = proxy.address();
+    let slow = std::thread::spawn(move || get("/up/slow").send(address));
+    web.wait_hits(1, SOON);
+    write(&proxy, &version("two"));
+    assert_eq!(proxy.reload().0, 200);
+    assert_eq!(proxy.get("/up/fast").header("x-version"), Some("two"));
+    gate.open();
+    let slow = slow.join().unwrap();
+    assert_eq!((slow.status, slow.header("x-version")), (200, Some("one")));
+}
+
+#[test]
+fn a_pool_that_did_not_change_keeps_its_connections() {
+    let web = Upstream::fixed("ok");
+    let proxy = serving(&version("one")).pool("web", web.address()).start();
+    let mut connection = Connection::open(proxy.address()).unwrap();
+    for _ in 0..5 {
+        assert_eq!(connection.send(&get("/up/x")).unwrap().status, 200);
+    }
+    let before = web.connections();
+    for name in ["two", "three", "four"] {
+        write(&proxy, &version(name));
+        assert_eq!(proxy.reload().0, 200);
+        for _ in 0..5 {
+            let response = connection.send(&get("/up/x")).unwrap();
+            assert_eq!(response.header("x-version"), Some(name));
+        }
+    }
+    assert_eq!(web.connections(), before, "a reload opened new connections");
+}
+
+#[test]
+fn a_pool_that_changed_is_used_at_once() {
+    let old = Upstream::fixed("old");
+    let new = Upstream::fixed("new");
+    let proxy = serving(&version("one")).pool("web", old.address()).start();
+    assert_eq!(proxy.text("/up/x"), "old");
+    let settings = proxy
+        .settings()
+        .replace(&old.address().to_string(), &new.address().to_string());
+    std::fs::write(proxy.file("edgewright.toml"), settings).unwrap();
+    assert_eq!(proxy.reload().0, 200);
+    assert_eq!(proxy.text("/up/x"), "new");
+}
+
+#[test]
+fn a_listener_that_changed_waits_for_a_restart_and_the_rest_is_told() {
+    let web = Upstream::fixed("ok");
+    let proxy = serving(&version("one")).pool("web", web.address()).start();
+    let other = crate::support::ports::free([127, 0, 0, 1].into(), 1)[0];
+    let settings = proxy
+        .settings()
+        .replace(&proxy.address().to_string(), &other.to_string());
+    std::fs::write(proxy.file("edgewright.toml"), settings).unwrap();
+    let (status, body) = proxy.reload();
+    // Refused or taken with a note: either way nobody is left to guess.
+    let told = format!("{body} {}", proxy.log.text());
+    assert!(told.contains("restart"), "{status} {told}");
+    assert_eq!(proxy.text("/version"), "one");
+}
+
+#[test]
+fn a_burst_of_reloads_under_load_loses_no_request() {
+    let web = Upstream::fixed("ok");
+    let proxy = serving(&version("v0")).pool("web", web.address()).start();
+    let load = crate::support::load::Load::start(
+        proxy.address(),
+        "/up/x",
+        16,
+        crate::support::load::Until::Elapsed(Duration::from_secs(60)),
+    );
+    for number in 1..=20 {
+        write(&proxy, &version(&format!("v{number}")));
+        assert_eq!(proxy.reload().0, 200);
+        assert_eq!(proxy.text("/version"), format!("v{number}"));
+    }
+    load.stop();
+    load.finish().assert_all_ok();
+}

@@ -1,0 +1,157 @@
+//! What one hook call may use. Counted in a thread-local, because Rhai's own operation counter is
+//! lost in callbacks of `map`, `sort` and `reduce`.
+
+use std::{
+    cell::Cell,
+    time::{Duration, Instant},
+};
+
+use rhai::{Dynamic, Engine};
+use rustix::time::{ClockId, clock_gettime};
+
+/// Bounds of one hook call, and of the sizes of values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Operations: roughly one for each expression, statement and call. Default 50,000.
+    pub operations: u64,
+    /// CPU time of the thread, so that a throttled pod refuses no honest request. Default 20 ms.
+    pub time: Duration,
+    /// Time on the clock. Default 1 s.
+    pub wall_time: Duration,
+    /// Calls within calls. Default 16, which a stack of 512 KiB holds.
+    pub call_depth: usize,
+    /// Bytes of one string. Default 64 KiB.
+    pub string: usize,
+    /// Items of one array or map. Default 4,096.
+    pub items: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            operations: 50_000,
+            time: Duration::from_millis(20),
+            wall_time: Duration::from_secs(1),
+            call_depth: 16,
+            string: 64 * 1024,
+            items: 4096,
+        }
+    }
+}
+
+impl Limits {
+    /// What the top level may use: it runs once, off the request path.
+    pub fn for_loading(&self) -> Self {
+        Self {
+            operations: 50_000_000,
+            time: Duration::from_secs(5),
+            wall_time: Duration::from_secs(30),
+            string: self.string.max(1024 * 1024),
+            items: self.items.max(100_000),
+            ..*self
+        }
+    }
+}
+
+/// What ran out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Exhausted {
+    /// The number of operations.
+    Operations,
+    /// CPU time or time on the clock.
+    Time,
+}
+
+/// The clocks are read once in so many operations. A hook that is shorter reads none.
+const CLOCK_INTERVAL: u64 = 256;
+
+struct Budget {
+    used: Cell<u64>,
+    operations: Cell<u64>,
+    cpu_limit: Cell<Duration>,
+    wall_limit: Cell<Duration>,
+    /// CPU time and clock when they were first read in this call.
+    started: Cell<Option<(Duration, Instant)>>,
+    exhausted: Cell<Option<Exhausted>>,
+}
+
+thread_local! {
+    static BUDGET: Budget = const {
+        Budget {
+            used: Cell::new(0),
+            operations: Cell::new(u64::MAX),
+            cpu_limit: Cell::new(Duration::MAX),
+            wall_limit: Cell::new(Duration::MAX),
+            started: Cell::new(None),
+            exhausted: Cell::new(None),
+        }
+    };
+}
+
+/// Starts the count of one call on this thread.
+pub(crate) fn start(limits: &Limits) {
+    BUDGET.with(|budget| {
+        budget.used.set(0);
+        budget.operations.set(limits.operations);
+        budget.cpu_limit.set(limits.time);
+        budget.wall_limit.set(limits.wall_time);
+        budget.started.set(None);
+        budget.exhausted.set(None);
+    });
+}
+
+/// What ran out in the call that just ended on this thread.
+pub(super) fn exhausted() -> Option<Exhausted> {
+    BUDGET.with(|budget| budget.exhausted.get())
+}
+
+/// Makes `engine` count each operation.
+pub(super) fn install(engine: &mut Engine) {
+    engine.on_progress(|_| BUDGET.with(Budget::count));
+}
+
+impl Budget {
+    #[inline]
+    fn count(&self) -> Option<Dynamic> {
+        let used = self.used.get() + 1;
+        self.used.set(used);
+        if used > self.operations.get() {
+            return self.exhaust(Exhausted::Operations);
+        }
+        if used.is_multiple_of(CLOCK_INTERVAL) && self.out_of_time() {
+            return self.exhaust(Exhausted::Time);
+        }
+        None
+    }
+
+    #[cold]
+    fn exhaust(&self, what: Exhausted) -> Option<Dynamic> {
+        self.exhausted.set(Some(what));
+        // The value ends the program with `ErrorTerminated`, which a script can't catch.
+        Some(Dynamic::UNIT)
+    }
+
+    #[cold]
+    fn out_of_time(&self) -> bool {
+        let cpu = thread_cpu_time();
+        let now = Instant::now();
+        match self.started.get() {
+            None => {
+                self.started.set(Some((cpu, now)));
+                false
+            }
+            Some((cpu_start, wall_start)) => {
+                cpu.saturating_sub(cpu_start) > self.cpu_limit.get()
+                    || now.duration_since(wall_start) > self.wall_limit.get()
+            }
+        }
+    }
+}
+
+/// The CPU time that this thread has used.
+fn thread_cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+    let nanoseconds = u32::try_from(time.tv_nsec).unwrap_or(0);
+    Duration::new(seconds, nanoseconds)
+}

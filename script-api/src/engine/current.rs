@@ -1,0 +1,85 @@
+//! The request and response of the hook that runs on this thread.
+//!
+//! Scripts hold handles that carry nothing; the natives behind them find the request here. So no
+//! header map is copied, and a handle that outlives its hook finds nothing.
+
+use std::cell::Cell;
+
+use rhai::{EvalAltResult, Position};
+use scoped_tls_hkt::scoped_thread_local;
+
+use crate::{request::Request, response::Response};
+
+scoped_thread_local!(static mut REQUEST: for<'a> &'a mut (dyn Request + 'a));
+scoped_thread_local!(static mut RESPONSE: for<'a> &'a mut (dyn Response + 'a));
+
+thread_local! {
+    /// Answers that natives made since the hook began.
+    static ANSWERS: Cell<u32> = const { Cell::new(0) };
+    static REQUEST_READ_ONLY: Cell<bool> = const { Cell::new(false) };
+}
+
+/// What natives return: a value, or an error that names the mistake.
+pub(crate) type NativeResult<T> = Result<T, Box<EvalAltResult>>;
+
+/// An error of a native function, without a place: the interpreter adds that of the call.
+pub(crate) fn error(message: impl Into<String>) -> Box<EvalAltResult> {
+    Box::new(EvalAltResult::ErrorRuntime(
+        message.into().into(),
+        Position::NONE,
+    ))
+}
+
+/// Runs a hook that sees `request`.
+pub(super) fn with_request<R>(request: &mut dyn Request, run: impl FnOnce() -> R) -> R {
+    ANSWERS.set(0);
+    REQUEST_READ_ONLY.set(false);
+    REQUEST.set(request, run)
+}
+
+/// Runs a hook that sees `request`, which can't be changed any more, and `response`.
+pub(super) fn with_response<R>(
+    request: &mut dyn Request,
+    response: &mut dyn Response,
+    run: impl FnOnce() -> R,
+) -> R {
+    ANSWERS.set(0);
+    REQUEST_READ_ONLY.set(true);
+    REQUEST.set(request, || RESPONSE.set(response, run))
+}
+
+/// Looks at the request.
+pub(super) fn request<R>(look: impl FnOnce(&mut dyn Request) -> R) -> NativeResult<R> {
+    if !REQUEST.is_set() {
+        return Err(error("`req` can only be used while its hook runs"));
+    }
+    Ok(REQUEST.with(look))
+}
+
+/// Changes the request.
+pub(super) fn change_request<R>(change: impl FnOnce(&mut dyn Request) -> R) -> NativeResult<R> {
+    if REQUEST_READ_ONLY.get() {
+        return Err(error(
+            "the request was already sent: change it in `on_request`",
+        ));
+    }
+    request(change)
+}
+
+/// Looks at or changes the response.
+pub(super) fn response<R>(look: impl FnOnce(&mut dyn Response) -> R) -> NativeResult<R> {
+    if !RESPONSE.is_set() {
+        return Err(error("`res` can only be used while `on_response` runs"));
+    }
+    Ok(RESPONSE.with(look))
+}
+
+/// Notes that an answer was made.
+pub(super) fn count_answer() {
+    ANSWERS.set(ANSWERS.get() + 1);
+}
+
+/// How many answers were made since the hook began.
+pub(super) fn answers_made() -> u32 {
+    ANSWERS.get()
+}

@@ -1,0 +1,158 @@
+//! One worker's state: the engine, the functions, and what is kept between calls.
+
+use std::{
+    cell::RefCell,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
+
+use rhai::{
+    Caches, Dynamic, Engine, EvalContext, GlobalRuntimeState, Module, OptimizationLevel, Scope,
+};
+
+use super::{
+    budget,
+    failure::{Failure, FailureKind},
+    resolver::{self, SharedConstants},
+    sandbox,
+};
+use crate::{
+    diagnostic::Diagnostic,
+    program::{HookId, Program},
+};
+
+/// Runs the hooks of one program on one thread. Not `Send`: its values count their references
+/// without locks.
+pub struct Interpreter {
+    pub(super) program: Arc<Program>,
+    /// `None` after a panic, until it is made anew.
+    state: Option<State>,
+}
+
+struct State {
+    engine: Engine,
+    global: GlobalRuntimeState,
+    /// Kept between calls, so that a function is looked up by name once and not at each request.
+    caches: Caches,
+    scope: Scope<'static>,
+    /// The captured values of each hook, by its number.
+    captures: Vec<Vec<Dynamic>>,
+}
+
+impl Interpreter {
+    /// Compiles the program's functions and thaws its constants.
+    ///
+    /// # Errors
+    /// When the source doesn't compile, which the loader has already ruled out.
+    pub fn new(program: Arc<Program>) -> Result<Self, Diagnostic> {
+        let state = State::new(&program)?;
+        Ok(Self {
+            program,
+            state: Some(state),
+        })
+    }
+
+    /// The program that it runs.
+    pub fn program(&self) -> &Arc<Program> {
+        &self.program
+    }
+
+    /// Calls a hook with `arguments` behind its captured values.
+    pub(super) fn call(
+        &mut self,
+        hook: HookId,
+        arguments: impl IntoIterator<Item = Dynamic>,
+    ) -> Result<Dynamic, Failure> {
+        let place = &self.program.hook(hook).place;
+        let state = match &mut self.state {
+            Some(state) => state,
+            empty => match State::new(&self.program) {
+                Ok(state) => empty.insert(state),
+                Err(error) => return Err(Failure::misuse(place, error.message)),
+            },
+        };
+        budget::start(&self.program.limits);
+        let name = &self.program.hook(hook).function.name;
+        let called = catch_unwind(AssertUnwindSafe(|| {
+            state.call(name, hook.0 as usize, arguments)
+        }));
+        match called {
+            Ok(Ok(value)) => Ok(value),
+            Ok(Err(error)) => Err(Failure::from_rhai(&error, place)),
+            Err(_) => {
+                // Scope and caches may be left half done: never use them again.
+                let failure = Failure {
+                    kind: FailureKind::Panic,
+                    place: place.clone(),
+                    message: "the interpreter panicked".to_owned(),
+                };
+                self.state = None;
+                Err(failure)
+            }
+        }
+    }
+}
+
+impl State {
+    fn new(program: &Program) -> Result<Self, Diagnostic> {
+        let mut engine = sandbox::engine(&program.limits, &program.path_policy);
+        let mut constants = Module::new();
+        for (name, value) in &program.constants {
+            constants.set_var(name.as_str(), value.thaw());
+        }
+        constants.build_index();
+        engine.register_global_module(constants.into());
+        engine.set_optimization_level(OptimizationLevel::Simple);
+        let ast = engine
+            .compile(&program.source)
+            .map_err(|error| Diagnostic::from_parse_error(&error, &program.file))?;
+
+        if resolver::is_needed(&ast) {
+            let constants = program.constants.iter();
+            let constants = constants.map(|(name, value)| (name.clone(), value.thaw()));
+            let constants = SharedConstants::new(RefCell::new(constants.collect()));
+            resolver::install(&mut engine, &ast, constants);
+        }
+
+        let mut global = engine.new_global_runtime_state();
+        global.lib.push(ast.shared_lib().clone());
+        global.source = Some(program.file.as_str().into());
+        let mut caches = Caches::new();
+        // The base layer: without one, each call would drop what it looked up.
+        caches.push_fn_resolution_cache();
+        let captures = program
+            .hooks
+            .iter()
+            .map(|hook| hook.function.captures.iter().map(|v| v.thaw()).collect())
+            .collect();
+        Ok(Self {
+            engine,
+            global,
+            caches,
+            scope: Scope::new(),
+            captures,
+        })
+    }
+
+    fn call(
+        &mut self,
+        name: &str,
+        hook: usize,
+        arguments: impl IntoIterator<Item = Dynamic>,
+    ) -> Result<Dynamic, Box<rhai::EvalAltResult>> {
+        let mut values: smallvec::SmallVec<[Dynamic; 6]> =
+            self.captures[hook].iter().cloned().collect();
+        values.extend(arguments);
+        let mut references: smallvec::SmallVec<[&mut Dynamic; 6]> = values.iter_mut().collect();
+        // Nothing else sets Rhai's own counter back.
+        self.global.num_operations = 0;
+        EvalContext::new(
+            &self.engine,
+            &mut self.global,
+            &mut self.caches,
+            &mut self.scope,
+            None,
+        )
+        .call_fn_raw(name, false, false, &mut references)
+    }
+}

@@ -1,0 +1,80 @@
+//! The engine that programs run in: chosen packages only, every depth and size bounded.
+
+use rhai::{
+    Engine, ImmutableString, Module,
+    module_resolvers::DummyModuleResolver,
+    packages::{
+        ArithmeticPackage, BasicArrayPackage, BasicFnPackage, BasicIteratorPackage,
+        BasicMapPackage, BasicMathPackage, BasicStringPackage, LogicPackage, MoreStringPackage,
+        Package,
+    },
+};
+
+use super::{
+    absent, answer_api, budget,
+    budget::Limits,
+    current::{NativeResult, error},
+    request_api, response_api, text_api, value_api,
+};
+use crate::{load::refuse_in_hooks, path::PathPolicy};
+
+/// Depth of nested expressions at the top level and in functions. Set in so many words because
+/// Rhai's own defaults differ between debug and release builds.
+const EXPRESSION_DEPTH: (usize, usize) = (64, 32);
+/// Variables of one call and all its callers.
+const VARIABLES: usize = 128;
+/// Functions of one program, closures included.
+const FUNCTIONS: usize = 10_000;
+
+/// An engine with everything that hooks can use, and no more: no `eval`, no `sleep`, no printing to
+/// standard output, no access to files.
+pub(crate) fn engine(limits: &Limits, path_policy: &PathPolicy) -> Engine {
+    let mut engine = Engine::new_raw();
+    // One module for all packages: a name is looked up in one map, not in nine.
+    let mut natives = Module::new();
+    ArithmeticPackage::init(&mut natives);
+    LogicPackage::init(&mut natives);
+    BasicMathPackage::init(&mut natives);
+    BasicStringPackage::init(&mut natives);
+    MoreStringPackage::init(&mut natives);
+    BasicIteratorPackage::init(&mut natives);
+    BasicFnPackage::init(&mut natives);
+    BasicArrayPackage::init(&mut natives);
+    BasicMapPackage::init(&mut natives);
+    natives.build_index();
+    engine.register_global_module(natives.into());
+
+    engine
+        .set_max_call_levels(limits.call_depth)
+        .set_max_expr_depths(EXPRESSION_DEPTH.0, EXPRESSION_DEPTH.1)
+        .set_max_variables(VARIABLES)
+        .set_max_functions(FUNCTIONS)
+        .set_max_modules(0)
+        .set_max_string_size(limits.string)
+        .set_max_array_size(limits.items)
+        .set_max_map_size(limits.items)
+        .set_module_resolver(DummyModuleResolver::new())
+        .disable_symbol("eval")
+        .on_print(|_| {})
+        .on_debug(|_, _, _| {});
+    budget::install(&mut engine);
+
+    request_api::register(&mut engine, *path_policy);
+    response_api::register(&mut engine);
+    answer_api::register(&mut engine);
+    value_api::register(&mut engine, limits.string);
+    text_api::register(&mut engine, limits.string);
+    absent::register(&mut engine);
+    closed(&mut engine);
+    refuse_in_hooks(&mut engine);
+    engine
+}
+
+/// Functions that Rhai has and that have no place in a proxy.
+fn closed(engine: &mut Engine) {
+    for name in ["print", "debug"] {
+        engine.register_fn(name, |_: ImmutableString| -> NativeResult<()> {
+            Err(error("there is no standard output here"))
+        });
+    }
+}

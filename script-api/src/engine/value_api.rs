@@ -1,0 +1,61 @@
+//! What scripts can do with values of the load time.
+
+use rhai::{Array, Dynamic, Engine, ImmutableString};
+
+use super::current::{NativeResult, error};
+use crate::{
+    frozen::Frozen,
+    values::{Cidr, Regex, Table},
+};
+
+/// `longest` bounds the text that `replace_all` may make, in bytes.
+pub(super) fn register(engine: &mut Engine, longest: usize) {
+    engine
+        .register_type_with_name::<Table>("Table")
+        .register_fn("get", |table: &mut Table, key: &str| {
+            table.get(key).map_or(Dynamic::UNIT, Frozen::thaw)
+        })
+        .register_fn("get", |_: &mut Table, _: ()| Dynamic::UNIT)
+        .register_fn("contains", |table: &mut Table, key: &str| {
+            table.contains(key)
+        })
+        .register_fn("contains", |_: &mut Table, _: ()| false)
+        .register_fn("len", |table: &mut Table| len(table.len()));
+
+    engine
+        .register_type_with_name::<Cidr>("Cidr")
+        .register_fn("contains", |cidr: &mut Cidr, address: &str| {
+            cidr.contains_text(address)
+        })
+        .register_fn("contains", |_: &mut Cidr, _: ()| false);
+
+    engine
+        .register_type_with_name::<Regex>("Regex")
+        .register_fn("is_match", |regex: &mut Regex, text: &str| {
+            regex.is_match(text)
+        })
+        .register_fn("is_match", |_: &mut Regex, _: ()| false)
+        .register_fn("captures", |regex: &mut Regex, text: &str| {
+            regex.captures(text).map_or(Dynamic::UNIT, |groups| {
+                let groups = groups.into_iter();
+                groups
+                    .map(|group| group.map_or(Dynamic::UNIT, |text| ImmutableString::from(text).into()))
+                    .collect::<Array>()
+                    .into()
+            })
+        })
+        .register_fn("captures", |_: &mut Regex, _: ()| Dynamic::UNIT)
+        .register_fn(
+            "replace_all",
+            move |regex: &mut Regex, text: &str, to: &str| -> NativeResult<ImmutableString> {
+                let replaced = regex.replace_all(text, to, longest);
+                replaced.map(Into::into).map_err(error)
+            },
+        )
+        .register_fn("replace_all", |_: &mut Regex, _: (), _: &str| ());
+}
+
+fn len(items: usize) -> rhai::INT {
+    rhai::INT::try_from(items).unwrap_or(rhai::INT::MAX)
+}
+

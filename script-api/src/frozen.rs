@@ -1,0 +1,173 @@
+//! Constants and captured values as plain data, so that every worker can have its own copy.
+
+use std::sync::Arc;
+
+use rhai::{Array, Dynamic, FnPtr, Map};
+
+use crate::{
+    answer::Answer,
+    values::{Cidr, Regex, Table},
+};
+
+/// How deep arrays and maps may be nested in a frozen value.
+const MAX_DEPTH: usize = 64;
+
+/// A value of the load time: plain data, a native handle or a function. `Send` and `Sync`, unlike
+/// the interpreter's own values, which count their references without locks.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Frozen {
+    /// `()`
+    Unit,
+    /// `true`, `false`
+    Bool(bool),
+    /// A whole number
+    Int(i64),
+    /// A floating-point number
+    Float(f64),
+    /// One character
+    Char(char),
+    /// Text
+    Text(Arc<str>),
+    /// An array
+    Array(Vec<Frozen>),
+    /// An object map, in the order of its keys
+    Map(Vec<(String, Frozen)>),
+    /// `table(..)`
+    Table(Table),
+    /// `cidr(..)`
+    Cidr(Cidr),
+    /// `regex(..)`
+    Regex(Regex),
+    /// `respond(..)`, `redirect(..)`
+    Answer(Answer),
+    /// A function of the program, or a closure with what it captured
+    Function(Function),
+}
+
+/// A function of the program by its name, with the values that a closure captured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Function {
+    /// Its name; closures have the names that Rhai gives them (`anon$..`), which are derived from
+    /// their text and so the same in every engine that compiles the same source.
+    pub name: String,
+    /// The captured values, which stand before the other arguments.
+    pub captures: Vec<Frozen>,
+}
+
+impl Frozen {
+    /// Takes a value out of the interpreter.
+    ///
+    /// # Errors
+    /// Names the type that can't be kept.
+    pub fn freeze(value: &Dynamic) -> Result<Self, String> {
+        freeze(value, 0)
+    }
+
+    /// Makes a value for an interpreter, with nothing shared but native handles.
+    pub fn thaw(&self) -> Dynamic {
+        match self {
+            Self::Unit => Dynamic::UNIT,
+            Self::Bool(value) => (*value).into(),
+            Self::Int(value) => (*value).into(),
+            Self::Float(value) => (*value).into(),
+            Self::Char(value) => (*value).into(),
+            Self::Text(value) => (&**value).into(),
+            Self::Array(items) => items.iter().map(Self::thaw).collect::<Array>().into(),
+            Self::Map(entries) => entries
+                .iter()
+                .map(|(key, value)| (key.as_str().into(), value.thaw()))
+                .collect::<Map>()
+                .into(),
+            Self::Table(table) => Dynamic::from(table.clone()),
+            Self::Cidr(cidr) => Dynamic::from(cidr.clone()),
+            Self::Regex(regex) => Dynamic::from(regex.clone()),
+            Self::Answer(answer) => Dynamic::from(answer.clone()),
+            Self::Function(function) => match FnPtr::new(function.name.as_str()) {
+                Ok(mut pointer) => {
+                    pointer.set_curry(function.captures.iter().map(Self::thaw));
+                    pointer.into()
+                }
+                // The name came out of a pointer of the same interpreter, so it is a valid one.
+                Err(_) => Dynamic::UNIT,
+            },
+        }
+    }
+}
+
+fn freeze(value: &Dynamic, depth: usize) -> Result<Frozen, String> {
+    if depth > MAX_DEPTH {
+        return Err(format!("values nested deeper than {MAX_DEPTH}"));
+    }
+    let value = value.flatten_clone();
+    if value.is_unit() {
+        return Ok(Frozen::Unit);
+    }
+    if let Ok(value) = value.as_bool() {
+        return Ok(Frozen::Bool(value));
+    }
+    if let Ok(value) = value.as_int() {
+        return Ok(Frozen::Int(value));
+    }
+    if let Ok(value) = value.as_float() {
+        return Ok(Frozen::Float(value));
+    }
+    if let Ok(value) = value.as_char() {
+        return Ok(Frozen::Char(value));
+    }
+    if let Ok(value) = value.as_immutable_string_ref() {
+        return Ok(Frozen::Text(value.as_str().into()));
+    }
+    if let Ok(items) = value.as_array_ref() {
+        let items = items.iter().map(|item| freeze(item, depth + 1));
+        return items.collect::<Result<_, _>>().map(Frozen::Array);
+    }
+    if let Ok(entries) = value.as_map_ref() {
+        let entries = entries
+            .iter()
+            .map(|(key, value)| Ok((key.to_string(), freeze(value, depth + 1)?)));
+        return entries.collect::<Result<_, String>>().map(Frozen::Map);
+    }
+    if let Some(table) = value.read_lock::<Table>() {
+        return Ok(Frozen::Table(table.clone()));
+    }
+    if let Some(cidr) = value.read_lock::<Cidr>() {
+        return Ok(Frozen::Cidr(cidr.clone()));
+    }
+    if let Some(regex) = value.read_lock::<Regex>() {
+        return Ok(Frozen::Regex(regex.clone()));
+    }
+    if let Some(answer) = value.read_lock::<Answer>() {
+        return Ok(Frozen::Answer(answer.clone()));
+    }
+    if let Some(pointer) = value.read_lock::<FnPtr>() {
+        let captures = pointer.iter_curry().map(|item| freeze(item, depth + 1));
+        return Ok(Frozen::Function(Function {
+            name: pointer.fn_name().to_owned(),
+            captures: captures.collect::<Result<_, _>>()?,
+        }));
+    }
+    Err(format!("a value of type `{}`", value.type_name()))
+}
+
+impl From<serde_json::Value> for Frozen {
+    fn from(value: serde_json::Value) -> Self {
+        use serde_json::Value;
+        match value {
+            Value::Null => Self::Unit,
+            Value::Bool(value) => Self::Bool(value),
+            Value::Number(number) => number
+                .as_i64()
+                .map(Self::Int)
+                .or_else(|| number.as_f64().map(Self::Float))
+                .unwrap_or(Self::Unit),
+            Value::String(text) => Self::Text(text.into()),
+            Value::Array(items) => Self::Array(items.into_iter().map(Self::from).collect()),
+            Value::Object(entries) => Self::Map(
+                entries
+                    .into_iter()
+                    .map(|(key, value)| (key, Self::from(value)))
+                    .collect(),
+            ),
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! What the places are called where a route takes a function.
+
+use super::program::{Function, Program};
+use crate::program::HookKind;
+
+/// What a parameter of a hook is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Subject {
+    Request,
+    Response,
+}
+
+impl HookKind {
+    /// As it is written in the program.
+    pub(super) fn described(self) -> &'static str {
+        match self {
+            HookKind::OnRequest => "an `on_request` hook",
+            HookKind::To => "the function of `.to`",
+            HookKind::When => "the function of `.when`",
+            HookKind::Respond => "the function of `.respond`",
+            HookKind::OnResponse => "an `on_response` hook",
+        }
+    }
+
+    /// Its parameters behind the captured ones.
+    fn subjects(self) -> &'static [Subject] {
+        match self {
+            HookKind::OnResponse => &[Subject::Request, Subject::Response],
+            HookKind::OnRequest | HookKind::To | HookKind::When | HookKind::Respond => {
+                &[Subject::Request]
+            }
+        }
+    }
+}
+
+/// The functions called `name` that the hook can mean: those with a fitting
+/// number of parameters (the same name can have several), or all when none fits.
+pub(super) fn candidates<'p>(
+    program: &'p Program<'_>,
+    name: &str,
+    kind: HookKind,
+) -> impl Iterator<Item = &'p Function> {
+    let all = program.functions(name);
+    let fits = move |function: &&Function| subjects(function, kind).is_some();
+    let some = all.iter().any(|function| fits(&function));
+    all.iter().filter(move |function| !some || fits(function))
+}
+
+/// What the parameters behind the captured ones are, or `None` when their
+/// number doesn't fit (some were given with `curry`: nothing is known of them).
+pub(super) fn subjects(function: &Function, kind: HookKind) -> Option<&'static [Subject]> {
+    let own = function.params.len().checked_sub(function.captured)?;
+    let subjects = kind.subjects();
+    (subjects.len() == own).then_some(subjects)
+}

@@ -1,0 +1,109 @@
+//! Checks over the syntax tree of `routes.rhai`, made while loading.
+//!
+//! Rhai compiles a program that calls a function which exists nowhere, reads a
+//! variable that was never declared, or makes a response and forgets to return
+//! it; all of that would surface when the first request comes through the hook.
+//! These checks find it before.
+//!
+//! The tree must come from an engine with `OptimizationLevel::None`: the
+//! optimiser folds code away, and with it the mistakes. Depth is bounded by the
+//! engine's limits on expression depth, which the parser enforces; deeper trees
+//! (from an engine without limits) get a warning instead of an overflow.
+
+mod assignments;
+mod calls;
+mod chain;
+mod comparisons;
+mod conditions;
+mod discarded;
+mod findings;
+mod forbidden;
+mod functions;
+mod hooks;
+mod kinds;
+mod known;
+mod names;
+mod place;
+mod program;
+mod properties;
+mod results;
+mod scope;
+mod variables;
+mod walk;
+
+#[cfg(test)]
+mod tests;
+
+use rhai::AST;
+
+pub use known::{Known, NativeSignature, Natives};
+
+use crate::{diagnostic::Diagnostic, program::HookKind};
+use findings::Findings;
+use names::Names;
+use program::Program;
+use walk::{Check, Walker};
+
+/// A program prepared for checking: its functions are taken out of the tree once.
+pub struct Linter<'a> {
+    program: Program<'a>,
+    known: &'a Known<'a>,
+}
+
+impl<'a> Linter<'a> {
+    /// Prepares `ast`, which must be compiled with `OptimizationLevel::None`.
+    #[must_use]
+    pub fn new(ast: &'a AST, known: &'a Known<'a>) -> Self {
+        Self {
+            program: Program::new(ast),
+            known,
+        }
+    }
+
+    /// Every check that holds for the whole program; findings in the order of their places.
+    #[must_use]
+    pub fn check(&self) -> Vec<Diagnostic> {
+        let mut findings = Findings::new(self.known.file);
+        let names = Names::new(&self.program, self.known);
+        let checks: &mut [&mut dyn Check<'_>] = &mut [
+            &mut variables::Variables { names },
+            &mut assignments::Assignments { names },
+            &mut calls::Calls { names },
+            &mut functions::FunctionNames { names },
+            &mut discarded::Discarded {
+                program: &self.program,
+            },
+            &mut comparisons::Comparisons {
+                program: &self.program,
+            },
+            &mut conditions::Conditions {
+                program: &self.program,
+            },
+            &mut forbidden::Forbidden,
+        ];
+        Walker::new(&self.program, checks, &mut findings).walk_program();
+        findings.into_sorted()
+    }
+
+    /// The checks for a function or closure that is used as a hook, by its
+    /// name (Rhai's own name, `anon$…`, for a closure). A name that the program
+    /// doesn't define has no findings: whoever registers the hook reports it.
+    #[must_use]
+    pub fn check_hook(&self, name: &str, kind: HookKind) -> Vec<Diagnostic> {
+        let mut findings = Findings::new(self.known.file);
+        for function in hooks::candidates(&self.program, name, kind) {
+            results::check(&self.program, function, kind, &mut findings);
+            let mut properties =
+                properties::Properties::new(&self.program, self.known, kind, function);
+            Walker::new(&self.program, &mut [&mut properties], &mut findings)
+                .walk_function(function);
+        }
+        findings.into_sorted()
+    }
+}
+
+/// [`Linter::check`] for one use.
+#[must_use]
+pub fn check(ast: &AST, known: &Known<'_>) -> Vec<Diagnostic> {
+    Linter::new(ast, known).check()
+}

@@ -1,0 +1,86 @@
+//! Properties of the request and the response that don't exist. Only where the
+//! receiver is the hook's own parameter: the type of anything else doesn't show.
+
+use super::chain::{Chain, Link};
+use super::findings::Findings;
+use super::hooks::{Subject, subjects};
+use crate::program::HookKind;
+use super::known::Known;
+use super::names::did_you_mean;
+use super::program::{Function, Program};
+use super::scope::Scope;
+use super::walk::Check;
+use crate::suggest::nearest;
+
+pub(super) struct Properties<'a> {
+    known: &'a Known<'a>,
+    program: &'a Program<'a>,
+    /// Index of the first parameter that the host gives.
+    first: usize,
+    subjects: &'static [Subject],
+}
+
+impl<'a> Properties<'a> {
+    pub(super) fn new(
+        program: &'a Program<'a>,
+        known: &'a Known<'a>,
+        kind: HookKind,
+        function: &Function,
+    ) -> Self {
+        Self {
+            known,
+            program,
+            first: function.captured,
+            subjects: subjects(function, kind).unwrap_or(&[]),
+        }
+    }
+
+    /// The properties that the variable called `name` has, and what it is.
+    fn properties(&self, name: &str, scope: &Scope<'a>) -> Option<(&'a [&'a str], &'static str)> {
+        // Parameters are declared first, in their order, so a local's index tells which it is.
+        let (index, _) = scope.find(name)?;
+        let subject = self.subjects.get(index.checked_sub(self.first)?)?;
+        match subject {
+            Subject::Request => Some((self.known.request_properties, "request")),
+            Subject::Response => Some((self.known.response_properties, "response")),
+        }
+    }
+}
+
+impl<'a> Check<'a> for Properties<'a> {
+    fn chain(&mut self, chain: &Chain<'a>, scope: &Scope<'a>, findings: &mut Findings) {
+        let (Some((name, _)), Some(Link::Property(property, at))) =
+            (chain.variable(), chain.links.first())
+        else {
+            return;
+        };
+        let Some((properties, subject)) = self.properties(name, scope) else {
+            return;
+        };
+        if properties.contains(property) {
+            return;
+        }
+        let natives = self.known.functions;
+        let method = natives
+            .arities(property)
+            .is_some_and(|arities| arities.iter().any(|n| *n > 0));
+        let help = if method {
+            Some(format!(
+                "`{property}` is a method: write `{name}.{property}(..)`"
+            ))
+        } else if self.program.has_function(property) {
+            Some(format!(
+                "`{property}` is a function: write `{property}({name})`"
+            ))
+        } else {
+            let near = nearest(property, properties.iter().copied().chain(natives.names()));
+            did_you_mean(near.map(String::from))
+        };
+        findings.error(
+            *at,
+            property.chars().count(),
+            format!("a {subject} has no property `{property}`"),
+            help,
+        );
+    }
+}

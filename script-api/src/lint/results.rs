@@ -1,0 +1,126 @@
+//! The values that a function can give back, and whether a hook may give them.
+
+use rhai::{ASTFlags, ASTNode, Expr, Position, Stmt};
+
+use super::findings::Findings;
+use crate::program::HookKind;
+use super::kinds::{Kind, kind_of};
+use super::place::start_of;
+use super::program::{Function, Program, capturing_closure};
+
+/// A value that a function can give back.
+pub(super) struct FunctionResult {
+    /// `None` when it doesn't show.
+    pub(super) kind: Option<Kind>,
+    pub(super) at: Position,
+}
+
+/// Every value that `function` can give back, as far as the tree shows.
+pub(super) fn results(program: &Program<'_>, function: &Function) -> Vec<FunctionResult> {
+    let mut list = Vec::new();
+    for statement in &function.body {
+        statement.walk(&mut Vec::new(), &mut |path: &[ASTNode<'_>]| {
+            // `throw` is the same node with the flag BREAK.
+            if let Some(ASTNode::Stmt(Stmt::Return(value, flags, at))) = path.last()
+                && !flags.contains(ASTFlags::BREAK)
+            {
+                list.push(match value {
+                    Some(value) => FunctionResult {
+                        kind: kind_of(program, value),
+                        at: start_of(value),
+                    },
+                    None => FunctionResult {
+                        kind: Some(Kind::Unit),
+                        at: *at,
+                    },
+                });
+            }
+            true
+        });
+    }
+    of_block(program, &function.body, function.position, &mut list);
+    list
+}
+
+/// The value of a block is that of its last statement, with a `;` or without.
+fn of_block(
+    program: &Program<'_>,
+    statements: &[Stmt],
+    at: Position,
+    list: &mut Vec<FunctionResult>,
+) {
+    let mut push = |kind, at| list.push(FunctionResult { kind, at });
+    let Some(last) = statements.last() else {
+        push(Some(Kind::Unit), at);
+        return;
+    };
+    match last {
+        // Returns are collected by the walk; a throw gives no value.
+        Stmt::Return(..) => {}
+        Stmt::Expr(value) => match value.as_ref() {
+            Expr::Stmt(block) if capturing_closure(block).is_none() => {
+                of_block(program, block.statements(), block.position(), list);
+            }
+            value => push(kind_of(program, value), start_of(value)),
+        },
+        Stmt::Block(block) => of_block(program, block.statements(), block.position(), list),
+        Stmt::If(parts, at) => {
+            of_block(program, parts.body.statements(), *at, list);
+            of_block(program, parts.branch.statements(), *at, list);
+        }
+        Stmt::Switch(parts, at) => {
+            for arm in &parts.1.expressions {
+                match &arm.rhs {
+                    Expr::Stmt(block) => of_block(program, block.statements(), *at, list),
+                    value => list.push(FunctionResult {
+                        kind: kind_of(program, value),
+                        at: start_of(value),
+                    }),
+                }
+            }
+            if parts.1.def_case.is_none() {
+                list.push(FunctionResult {
+                    kind: Some(Kind::Unit),
+                    at: *at,
+                });
+            }
+        }
+        Stmt::TryCatch(parts, at) => {
+            of_block(program, parts.body.statements(), *at, list);
+            of_block(program, parts.branch.statements(), *at, list);
+        }
+        // A loop can end with `break value`, or never.
+        Stmt::While(..) | Stmt::Do(..) | Stmt::For(..) | Stmt::FnCall(..) => {
+            push(None, last.position());
+        }
+        _ => push(Some(Kind::Unit), last.position()),
+    }
+}
+
+/// Reports the values that a hook of this kind must not give back.
+pub(super) fn check(
+    program: &Program<'_>,
+    function: &Function,
+    kind: HookKind,
+    findings: &mut Findings,
+) {
+    for result in results(program, function) {
+        let Some(given) = result.kind else {
+            continue;
+        };
+        let refused = match kind {
+            HookKind::OnRequest | HookKind::OnResponse => (given == Kind::Bool).then_some(
+                "a hook gives `()` to go on, or a response: `if !ok { return respond(403); }`",
+            ),
+            HookKind::To => matches!(given, Kind::Bool | Kind::Number | Kind::Array)
+                .then_some("`.to` wants the name of a pool"),
+            HookKind::When => (given != Kind::Bool).then_some("`.when` wants true or false"),
+            HookKind::Respond => matches!(given, Kind::Unit | Kind::Bool | Kind::Number)
+                .then_some("`.respond` wants a response: `respond(200, \"ok\")`"),
+        };
+        if let Some(help) = refused {
+            let message = format!("{} can't end with {}", kind.described(), given.described());
+            findings.error(result.at, 1, message, Some(help.to_string()));
+        }
+    }
+}

@@ -1,0 +1,402 @@
+//! One program for each finding, with its exact place.
+
+use super::{finding, lint};
+
+#[track_caller]
+fn check(list: &[(&str, &str)]) {
+    for (source, expected) in list {
+        assert_eq!(finding(source), *expected, "{source}");
+    }
+}
+
+#[test]
+fn unknown_functions() {
+    check(&[
+        (
+            "fn f() {\n    repsond(403)\n}",
+            "2:5: error: unknown function `repsond` (did you mean `respond`?)",
+        ),
+        (
+            "gaet(1); fn gate(x) { x }",
+            "1:1: error: unknown function `gaet` (did you mean `gate`?)",
+        ),
+        ("quux(1)", "1:1: error: unknown function `quux`"),
+        (
+            "let f = |x| x; f(1)",
+            "1:16: error: `f` is a variable, not a function (a function held by a variable is called as `f.call(..)`)",
+        ),
+        (
+            "let x = Fn(\"gaet\"); fn gate(x) { x }",
+            "1:12: error: there is no function `gaet` (did you mean `gate`?)",
+        ),
+        (
+            "route(\"/\").on_request(|req| if unknwon(req) { respond(403) });",
+            "1:32: error: unknown function `unknwon`",
+        ),
+        (
+            "loop { break missing(); }",
+            "1:14: error: unknown function `missing`",
+        ),
+    ]);
+}
+
+#[test]
+fn wrong_numbers_of_arguments() {
+    check(&[
+        (
+            "fn f() { respond(1, 2, 3, 4) }",
+            "1:10: error: `respond` takes 1, 2 or 3 arguments, not 4",
+        ),
+        (
+            "f(1); fn f() { 1 }",
+            "1:1: error: `f` takes no arguments, not 1",
+        ),
+        (
+            "f(); fn f(x) { x }",
+            "1:1: error: `f` takes 1 argument, not 0",
+        ),
+        (
+            "fn f(req) { req.header() }",
+            "1:17: error: `header` takes 1 or 2 arguments, not 0",
+        ),
+        (
+            "let x = Fn(1, 2);",
+            "1:9: error: `Fn` takes 1 argument, not 2",
+        ),
+        (
+            "let x = curry(f); fn f(x) { x }",
+            "1:9: error: `curry` takes at least 2 arguments, not 1",
+        ),
+        (
+            "fn bump(by) { this += by; } let n = 1; n.bump(1, 2, 3);",
+            "1:42: error: `bump` takes 1 argument, not 3",
+        ),
+    ]);
+}
+
+#[test]
+fn unknown_methods() {
+    check(&[
+        (
+            "fn f(req) { req.path.starts_wiht(\"/\") }",
+            "1:22: error: unknown method `starts_wiht` (did you mean `starts_with`?)",
+        ),
+        (
+            "route(\"/\")\n    .to(\"web\")\n    .tiemout(\"3s\");",
+            "3:6: error: unknown method `tiemout` (did you mean `timeout`?)",
+        ),
+        (
+            "fn f(req) { req.path() }",
+            "1:17: error: unknown method `path` (`path` is a property: write it without `()`)",
+        ),
+        (
+            "fn f(req) { req.gate() } fn gate(req) { }",
+            "1:17: error: unknown method `gate` (`gate` is a function of this program: call it as `gate(req)`)",
+        ),
+        (
+            "fn f(a) { a.b.quux(1)[0].c }",
+            "1:15: error: unknown method `quux`",
+        ),
+        (
+            "fn f(a) { a[a.quuux()] }",
+            "1:15: error: unknown method `quuux`",
+        ),
+    ]);
+}
+
+#[test]
+fn undefined_variables() {
+    check(&[
+        (
+            "const LIMIT = 1;\nfn f() {\n    LIMTI + 1\n}",
+            "3:5: error: undefined variable `LIMTI` (did you mean `LIMIT`?)",
+        ),
+        (
+            "const KEYS = table(\"k\");\nroute(\"/\").on_request(|req| if KEY.get(1) == () { respond(401) });",
+            "2:32: error: undefined variable `KEY` (did you mean `KEYS`?)",
+        ),
+        (
+            "let a = 1; let b = aa;",
+            "1:20: error: undefined variable `aa` (did you mean `a`?)",
+        ),
+        (
+            "{ let inner = 1; } let x = inner;",
+            "1:28: error: undefined variable `inner`",
+        ),
+        (
+            "for x in [1] { } let y = x;",
+            "1:26: error: undefined variable `x`",
+        ),
+        (
+            "fn f() { try { 1 } catch (problem) { 2 } problem }",
+            "1:42: error: undefined variable `problem`",
+        ),
+        (
+            "fn f(used) { g() } fn g() { used }",
+            "1:29: error: undefined variable `used`",
+        ),
+        (
+            "let count = 1; fn f() { count }",
+            "1:25: error: undefined variable `count` (`count` is a `let` of the top level, which functions don't see: make it a `const`)",
+        ),
+        (
+            "let x = LATE; const LATE = 1;",
+            "1:9: error: undefined variable `LATE` (`LATE` is declared further below: a constant stands above its use)",
+        ),
+        (
+            "route(\"/\").on_request(|req| LATE); const LATE = 1;",
+            "1:29: error: undefined variable `LATE` (`LATE` is declared further below: a constant stands above its use)",
+        ),
+        (
+            "route(\"/\").on_request(respond);",
+            "1:23: error: undefined variable `respond` (`respond` is built in and can't be handed over by its name: wrap it in a closure, `|x| respond(x)`)",
+        ),
+        (
+            "route(\"/\").on_request(requir_key); fn require_key(req) { }",
+            "1:23: error: undefined variable `requir_key` (did you mean `require_key`?)",
+        ),
+        (
+            "fn f(x) { switch x { 1 => wrong, _ => 2 } }",
+            "1:27: error: undefined variable `wrong`",
+        ),
+        (
+            "fn f(x) { switch x { 1 if wrong => 1, _ => 2 } }",
+            "1:27: error: undefined variable `wrong`",
+        ),
+        (
+            "fn f() { `a ${wrong} b` }",
+            "1:15: error: undefined variable `wrong`",
+        ),
+        (
+            "fn f() { #{ a: [1, wrong] } }",
+            "1:20: error: undefined variable `wrong`",
+        ),
+        (
+            "fn f() { wrong = 1; }",
+            "1:10: error: undefined variable `wrong`",
+        ),
+        ("let a = a;", "1:9: error: undefined variable `a`"),
+        (
+            "fn f() { |x| |y| x + wrong }",
+            "1:22: error: undefined variable `wrong`",
+        ),
+        (
+            "const K = 1; fn f() { global::KK }",
+            "1:31: error: there is no constant `KK` at the top level (did you mean `K`?)",
+        ),
+        (
+            "fn f(req) { auth::gate(req) }",
+            "1:13: error: unknown module `auth` (import it at the top level: `import \"auth\" as auth;`)",
+        ),
+        (
+            "let x = auth::K;",
+            "1:9: error: unknown module `auth` (import it at the top level: `import \"auth\" as auth;`)",
+        ),
+    ]);
+}
+
+#[test]
+fn assignments_to_captured_variables() {
+    let help = "a closure keeps the values that variables have when it is made; let it give its \
+                result back, or keep state in `counter`, `cache` or `req.set`";
+    for (source, place) in [
+        (
+            "let n = 0; route(\"/\").on_request(|req| { n += 1; });",
+            "1:42",
+        ),
+        ("fn f(n) { [1].map(|x| { n = x; }) }", "1:25"),
+        ("let n = #{}; let f = |x| { n.a = x; };", "1:28"),
+        ("let n = [1]; let f = |x| |y| { n[0] = y; };", "1:32"),
+    ] {
+        assert_eq!(
+            finding(source),
+            format!(
+                "{place}: error: a closure can't change `n`, which is declared outside of it ({help})"
+            ),
+        );
+    }
+}
+
+#[test]
+fn assignments_to_constants() {
+    check(&[
+        (
+            "const M = #{ a: 1 };\nM.a = 2;",
+            "2:1: error: `M` is a constant: its parts can't be assigned to (change a copy: `let copy = M;`)",
+        ),
+        (
+            "const M = [1]; fn f() { M[0] += 2; }",
+            "1:25: error: `M` is a constant: its parts can't be assigned to (change a copy: `let copy = M;`)",
+        ),
+        (
+            "const K = 1; fn f() { K = 2; }",
+            "1:23: error: `K` is a constant and can't be assigned to (choose another name for the variable)",
+        ),
+        (
+            "fn f() { const M = #{}; let g = |x| { M.a.b[x] = 1; }; }",
+            "1:39: error: `M` is a constant: its parts can't be assigned to (change a copy: `let copy = M;`)",
+        ),
+        (
+            "fn f() { VERSION = 2; }",
+            "1:10: error: `VERSION` is a constant and can't be assigned to (choose another name for the variable)",
+        ),
+        (
+            "fn f() { g = 2; } fn g() { 1 }",
+            "1:10: error: `g` is a function and can't be assigned to (choose another name for the variable)",
+        ),
+    ]);
+}
+
+#[test]
+fn answers_thrown_away() {
+    let thrown =
+        |name: &str| format!("error: this answer is thrown away (write `return {name}(..)`)");
+    for (source, place, name) in [
+        (
+            "fn f(req) { if true { respond(403); } req.path }",
+            "1:23",
+            "respond",
+        ),
+        (
+            "fn f(req) {\n    respond(403).header(\"a\", \"b\");\n    ()\n}",
+            "2:5",
+            "respond",
+        ),
+        (
+            "fn f(req) { for x in [1] { redirect(302, \"/\"); } }",
+            "1:28",
+            "redirect",
+        ),
+        (
+            "fn f(req) { while true { respond(500) } }",
+            "1:26",
+            "respond",
+        ),
+        (
+            "fn f(req) { switch req.path { \"/\" => respond(1), _ => () } return; }",
+            "1:38",
+            "respond",
+        ),
+        (
+            "fn f(req) { try { respond(1); } catch { } () }",
+            "1:19",
+            "respond",
+        ),
+        ("fn f(req) { { respond(1) } () }", "1:15", "respond"),
+        (
+            "fn f(req) { let x = { respond(1); 2 }; x }",
+            "1:23",
+            "respond",
+        ),
+        (
+            "route(\"/\").on_request(|req| { if req.path == \"/\" { respond(403); } req.path; });",
+            "1:52",
+            "respond",
+        ),
+    ] {
+        assert_eq!(
+            finding(source),
+            format!("{place}: {}", thrown(name)),
+            "{source}"
+        );
+    }
+    check(&[
+        (
+            "respond(404);",
+            "1:1: error: this answer goes nowhere (an answer belongs to a route: `route(\"/path\").respond(200, \"ok\")`)",
+        ),
+        (
+            "fn hook(req) { gate(req); req.path } fn gate(req) { if req.path == \"/\" { respond(401) } }",
+            "1:16: error: `gate` can answer the request, and the answer is thrown away (let r = gate(..); if r != () { return r; })",
+        ),
+    ]);
+}
+
+#[test]
+fn comparisons() {
+    for (source, place, operator) in [
+        ("fn f() { \"5\" < 10 }", "1:14", "<"),
+        ("fn f(x) { if 3 >= `${x}` { 1 } }", "1:16", ">="),
+        ("fn f(x) { x && -1.5 <= \"a\" + \"b\" }", "1:21", "<="),
+        ("fn f(x) { 1 + 2 > 'x' }", "1:17", ">"),
+    ] {
+        assert_eq!(
+            finding(source),
+            format!(
+                "{place}: error: `{operator}` can't compare a text with a number \
+                 (`num(text)` makes a number of a text)"
+            ),
+        );
+    }
+}
+
+#[test]
+fn conditions() {
+    for (source, place, what) in [
+        ("fn f() { if 1 + 2 { 3 } }", "1:13", "a number"),
+        ("fn f() { while \"a\" + \"b\" { } }", "1:16", "a text"),
+        ("fn f(x) { x && respond(403) }", "1:16", "a response"),
+        (
+            "fn f(x) { do { } while (|y| x + y); }",
+            "1:25",
+            "a function",
+        ),
+        (
+            "fn f(x) { switch x { 1 if -2 * 3 => 1, _ => 2 } }",
+            "1:27",
+            "a number",
+        ),
+    ] {
+        let found = finding(source);
+        assert!(
+            found.contains(&format!("a condition is true or false, and this is {what}")),
+            "{found} in {source}"
+        );
+        assert!(found.starts_with(place), "{found} in {source}");
+    }
+}
+
+#[test]
+fn import_and_eval() {
+    let import = "error: `import` can't stand in a function: files are read only while loading (move it to the top level)";
+    assert_eq!(
+        finding("fn f() { import \"auth\" as auth; auth::gate() }"),
+        format!("1:10: {import}")
+    );
+    assert_eq!(
+        finding("let f = |x| { import \"auth\" as auth; auth::gate(x) };"),
+        format!("1:15: {import}")
+    );
+    assert_eq!(
+        finding("fn f(x) { eval(x) }"),
+        "1:11: error: `eval` isn't available: a program must be checkable before it runs"
+    );
+}
+
+#[test]
+fn findings_come_in_the_order_of_their_places() {
+    let source = "fn c() { one } fn a() { two }\nlet x = three;\nfn b() { four }";
+    let places: Vec<_> = lint(source)
+        .into_iter()
+        .filter_map(|finding| finding.place)
+        .map(|place| (place.line, place.column, place.length))
+        .collect();
+    assert_eq!(places, [(1, 10, 3), (1, 25, 3), (2, 9, 5), (3, 10, 4)]);
+}
+
+#[test]
+fn the_caret_stands_under_the_name() {
+    let source = "const LIMIT = rate(1, \"1m\");\nfn f(req) { LIMTI.allow(1) }";
+    let findings = lint(source);
+    assert_eq!(
+        findings[0].render(&|_| Some(source.into()), false),
+        "\
+error: undefined variable `LIMTI`
+ --> routes.rhai:2:13
+  |
+2 | fn f(req) { LIMTI.allow(1) }
+  |             ^^^^^
+  |
+  = help: did you mean `LIMIT`?"
+    );
+}

@@ -1,0 +1,429 @@
+//! From what the top level said to a program, checked as a whole.
+
+use std::{cmp::Ordering, collections::HashMap};
+
+use rhai::AST;
+
+use super::{
+    Inputs,
+    draft::{DestinationDraft, Draft, HookDraft, RouteDraft, SiteDraft},
+};
+use crate::{
+    answer::redirect_status,
+    diagnostic::{Diagnostic, Place},
+    frozen::Function,
+    program::{
+        Destination, Hook, HookId, HookKind, PoolDeclaration, PoolId, Program, Route, RouteId,
+        Site, SiteId, Split,
+    },
+    router::{HostPattern, HostRouter, PathRouter, Pattern, PatternError, Segment, Template},
+    suggest::nearest,
+};
+
+/// Builds the program, or notes why there is none.
+pub(super) fn build(
+    draft: Draft,
+    ast: &AST,
+    inputs: &Inputs,
+    findings: &mut Vec<Diagnostic>,
+) -> Option<Program> {
+    let pools = declare_pools(&draft, inputs, findings);
+    let mut builder = Builder {
+        arities: arities(ast),
+        pool_ids: pools
+            .iter()
+            .enumerate()
+            .map(|(index, pool)| (pool.name.clone(), PoolId(number(index))))
+            .collect(),
+        hooks: Vec::new(),
+        findings,
+        failed: false,
+    };
+    let common = builder.hooks(&draft.hooks);
+    let site_hooks: Vec<Hooks> = draft
+        .sites
+        .iter()
+        .map(|site| common.then(&builder.hooks(&site.hooks)))
+        .collect();
+    let routes: Vec<Route> = draft
+        .routes
+        .into_iter()
+        .filter_map(|route| {
+            let site = &draft.sites[route.site];
+            builder.route(route, site, &site_hooks)
+        })
+        .collect();
+    let Builder {
+        pool_ids,
+        hooks,
+        failed,
+        ..
+    } = builder;
+    if failed {
+        return None;
+    }
+    let (routes, sites) = arrange(routes, &draft.sites, site_hooks, findings);
+    let hosts = draft.sites.iter().enumerate().flat_map(|(index, site)| {
+        let hosts = site.hosts.iter().cloned();
+        hosts.map(move |host| (host, number(index)))
+    });
+    let hosts = match HostRouter::build(hosts) {
+        Ok(hosts) => hosts,
+        Err(duplicate) => {
+            findings.push(Diagnostic::error(duplicate.to_string()));
+            return None;
+        }
+    };
+    Some(Program {
+        file: inputs.file.clone(),
+        source: inputs.source.clone(),
+        constants: draft.constants,
+        limits: inputs.limits,
+        path_policy: inputs.path_policy,
+        hosts,
+        sites,
+        routes,
+        hooks,
+        pools,
+        pool_ids,
+    })
+}
+
+/// A program has far fewer of anything than `u32` can count: its text is bounded.
+fn number(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(u32::MAX)
+}
+
+fn declare_pools(
+    draft: &Draft,
+    inputs: &Inputs,
+    findings: &mut Vec<Diagnostic>,
+) -> Vec<PoolDeclaration> {
+    for pool in &draft.pools {
+        if inputs.pools.contains(&pool.name) {
+            findings.push(Diagnostic {
+                place: pool.place.clone(),
+                ..Diagnostic::error(format!(
+                    "the pool `{}` is declared in edgewright.toml too",
+                    pool.name
+                ))
+            });
+        }
+    }
+    let outside = inputs.pools.iter().map(|name| PoolDeclaration {
+        name: name.clone(),
+        targets: None,
+        place: None,
+    });
+    outside.chain(draft.pools.iter().cloned()).collect()
+}
+
+/// The numbers of parameters with which each function exists; of a closure, its captured values
+/// count too.
+fn arities(ast: &AST) -> HashMap<String, Vec<usize>> {
+    let mut arities: HashMap<String, Vec<usize>> = HashMap::new();
+    for function in ast.iter_functions() {
+        let known = arities.entry(function.name.to_owned()).or_default();
+        known.push(function.params.len());
+    }
+    arities
+}
+
+/// Hooks in the order in which they run.
+#[derive(Debug, Clone, Default)]
+struct Hooks {
+    on_request: Vec<HookId>,
+    on_response: Vec<HookId>,
+    when: Vec<HookId>,
+}
+
+impl Hooks {
+    fn then(&self, later: &Self) -> Self {
+        let mut all = self.clone();
+        all.on_request.extend(&later.on_request);
+        all.on_response.extend(&later.on_response);
+        all.when.extend(&later.when);
+        all
+    }
+}
+
+struct Builder<'a> {
+    arities: HashMap<String, Vec<usize>>,
+    pool_ids: HashMap<String, PoolId>,
+    hooks: Vec<Hook>,
+    findings: &'a mut Vec<Diagnostic>,
+    failed: bool,
+}
+
+impl Builder<'_> {
+    fn error(&mut self, place: &Place, message: impl Into<String>) -> &mut Diagnostic {
+        self.failed = true;
+        self.findings.push(Diagnostic {
+            place: Some(place.clone()),
+            ..Diagnostic::error(message)
+        });
+        let last = self.findings.len() - 1;
+        &mut self.findings[last]
+    }
+
+    fn pattern_error(&mut self, place: &Place, error: PatternError) {
+        let mut place = place.clone();
+        if place.length > 1 {
+            place.column += error.offset;
+            place.length = error.length.max(1);
+        }
+        self.error(&place, error.message).help = error.help;
+    }
+
+    fn hooks(&mut self, drafts: &[HookDraft]) -> Hooks {
+        let mut hooks = Hooks::default();
+        for draft in drafts {
+            let id = self.hook(draft.kind, draft.function.clone(), &draft.place);
+            match draft.kind {
+                HookKind::OnResponse => hooks.on_response.push(id),
+                HookKind::When => hooks.when.push(id),
+                _ => hooks.on_request.push(id),
+            }
+        }
+        hooks
+    }
+
+    /// Adds a hook whose function must exist with the right number of parameters.
+    fn hook(&mut self, kind: HookKind, function: Function, place: &Place) -> HookId {
+        let wanted = function.captures.len() + kind.arguments();
+        match self.arities.get(&function.name) {
+            None => {
+                let known = self.arities.keys().filter(|name| !name.contains('$'));
+                let near = nearest(&function.name, known.map(String::as_str));
+                let help = near.map(|near| format!("did you mean `{near}`?"));
+                self.error(place, format!("there is no function `{}`", function.name))
+                    .help = help;
+            }
+            Some(arities) if !arities.contains(&wanted) => {
+                let takes: Vec<String> = arities
+                    .iter()
+                    .map(|arity| arity.saturating_sub(function.captures.len()).to_string())
+                    .collect();
+                let message = format!(
+                    "a function for `{}` takes {} ({}), this one takes {}",
+                    kind.name(),
+                    kind.arguments(),
+                    kind.parameters(),
+                    takes.join(" or "),
+                );
+                self.error(place, message);
+            }
+            Some(_) => {}
+        }
+        self.hooks.push(Hook {
+            kind,
+            function,
+            place: place.clone(),
+        });
+        HookId(number(self.hooks.len() - 1))
+    }
+
+    fn route(&mut self, draft: RouteDraft, site: &SiteDraft, sites: &[Hooks]) -> Option<Route> {
+        let hooks = sites[draft.site].then(&self.hooks(&draft.hooks));
+        let label = match site.hosts.first() {
+            Some(HostPattern::Any) | None => draft.pattern.to_string(),
+            Some(host) => format!("{host}{}", draft.pattern),
+        };
+        let names: Vec<String> = draft.pattern.names().map(str::to_owned).collect();
+        let rewrite = match draft.rewrite {
+            None => None,
+            Some((target, place)) => Some(self.target(&target, &names, &place, &["/"])?),
+        };
+        let destination = match draft.destination {
+            None => {
+                self.error(&draft.place, "the route goes nowhere").help = Some(
+                    "end it with `.to(..)`, `.respond(..)` or `.redirect(..)`".to_owned(),
+                );
+                return None;
+            }
+            Some((destination, place)) => self.destination(destination, &names, &place)?,
+        };
+        Some(Route {
+            label,
+            site: SiteId(number(draft.site)),
+            pattern: draft.pattern,
+            place: draft.place,
+            methods: draft.methods,
+            conditions: draft.conditions,
+            when: hooks.when,
+            on_request: hooks.on_request,
+            on_response: hooks.on_response,
+            destination,
+            strip_prefix: draft.strip_prefix,
+            rewrite,
+            request_headers: draft.request_headers,
+            response_headers: draft.response_headers,
+            timeout: draft.timeout,
+        })
+    }
+
+    fn destination(
+        &mut self,
+        draft: DestinationDraft,
+        names: &[String],
+        place: &Place,
+    ) -> Option<Destination> {
+        Some(match draft {
+            DestinationDraft::Pool(name) => Destination::Pool(self.pool(&name, place)?),
+            DestinationDraft::Split(weights) => {
+                let mut known = Vec::new();
+                for (name, weight) in weights {
+                    let Ok(weight) = u32::try_from(weight) else {
+                        let message =
+                            format!("the weight of `{name}` must be a whole number from 0");
+                        self.error(place, message);
+                        return None;
+                    };
+                    known.push((self.pool(&name, place)?, weight));
+                }
+                match Split::new(known) {
+                    Ok(split) => Destination::Split(split),
+                    Err(message) => {
+                        self.error(place, message);
+                        return None;
+                    }
+                }
+            }
+            DestinationDraft::Function(function) => {
+                Destination::Function(self.hook(HookKind::To, function, place))
+            }
+            DestinationDraft::Respond(answer) => Destination::Respond(answer),
+            DestinationDraft::RespondFunction(function) => {
+                Destination::RespondFunction(self.hook(HookKind::Respond, function, place))
+            }
+            DestinationDraft::Redirect(status, target) => {
+                let status = match redirect_status(status) {
+                    Ok(status) => status,
+                    Err(message) => {
+                        self.error(place, message);
+                        return None;
+                    }
+                };
+                let target = self.target(&target, names, place, &["/", "http://", "https://"])?;
+                Destination::Redirect(status, target)
+            }
+        })
+    }
+
+    /// A target with captures. Its beginning is fixed text, so that no capture decides where a
+    /// client or a request goes.
+    fn target(
+        &mut self,
+        text: &str,
+        names: &[String],
+        place: &Place,
+        beginnings: &[&str],
+    ) -> Option<Template> {
+        if !beginnings.iter().any(|start| text.starts_with(start)) || text.starts_with("//") {
+            let message = format!("a target begins with `{}`", beginnings.join("` or `"));
+            self.error(place, message);
+            return None;
+        }
+        match Template::parse(text, names) {
+            Ok(template) => Some(template),
+            Err(error) => {
+                self.pattern_error(place, error);
+                None
+            }
+        }
+    }
+
+    fn pool(&mut self, name: &str, place: &Place) -> Option<PoolId> {
+        if let Some(id) = self.pool_ids.get(name) {
+            return Some(*id);
+        }
+        let near = nearest(name, self.pool_ids.keys().map(String::as_str));
+        let help = match near {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!(
+                "declare it: pool(\"{name}\", [\"127.0.0.1:9000\"]), or [pools.{name}] in edgewright.toml"
+            ),
+        };
+        self.error(place, format!("there is no pool `{name}`")).help = Some(help);
+        None
+    }
+}
+
+/// Puts routes in the order in which they are tried and gives each site its own.
+fn arrange(
+    mut routes: Vec<Route>,
+    sites: &[SiteDraft],
+    site_hooks: Vec<Hooks>,
+    findings: &mut Vec<Diagnostic>,
+) -> (Vec<Route>, Vec<Site>) {
+    // Stable: what is equal stays in the order written.
+    routes.sort_by(|a, b| a.site.0.cmp(&b.site.0).then_with(|| precedence(a, b)));
+    findings.extend(unreachable(&routes));
+    let sites = site_hooks
+        .into_iter()
+        .enumerate()
+        .map(|(index, hooks)| {
+            let own: Vec<RouteId> = (0..routes.len())
+                .filter(|&route| routes[route].site.0 as usize == index)
+                .map(|route| RouteId(number(route)))
+                .collect();
+            Site {
+                hosts: sites[index].hosts.clone(),
+                on_request: hooks.on_request,
+                on_response: hooks.on_response,
+                paths: PathRouter::build(own.iter().map(|id| &routes[id.index()].pattern)),
+                routes: own,
+            }
+        })
+        .collect();
+    (routes, sites)
+}
+
+/// The order of routes within a site: pattern, method, number of other conditions.
+fn precedence(a: &Route, b: &Route) -> Ordering {
+    a.pattern
+        .cmp_specificity(&b.pattern)
+        .then_with(|| a.methods.is_empty().cmp(&b.methods.is_empty()))
+        .then_with(|| b.condition_count().cmp(&a.condition_count()))
+}
+
+/// Warns of routes that can never match, because one of the same pattern takes everything first.
+fn unreachable(routes: &[Route]) -> Vec<Diagnostic> {
+    let mut leaves: HashMap<(SiteId, String), Vec<&Route>> = HashMap::new();
+    let mut findings = Vec::new();
+    for route in routes {
+        let earlier = leaves.entry((route.site, shape(&route.pattern))).or_default();
+        let first = earlier.iter().find(|earlier| {
+            earlier.condition_count() == 0
+                && (earlier.methods.is_empty()
+                    || (!route.methods.is_empty()
+                        && route.methods.iter().all(|m| earlier.methods.contains(m))))
+        });
+        if let Some(first) = first {
+            let message = format!(
+                "this route can never match: the one in line {} takes the same requests first",
+                first.place.line
+            );
+            findings.push(Diagnostic {
+                place: Some(route.place.clone()),
+                ..Diagnostic::warning(message)
+            });
+        }
+        earlier.push(route);
+    }
+    findings
+}
+
+/// A pattern without the names of its captures: patterns of one shape fit the same paths.
+fn shape(pattern: &Pattern) -> String {
+    let mut shape = String::new();
+    for segment in pattern.segments() {
+        shape.push_str(match segment {
+            Segment::Literal(text) => text,
+            Segment::Param(_) => "{}",
+            Segment::Rest(_) => "{*}",
+        });
+        shape.push('/');
+    }
+    shape
+}

@@ -1,0 +1,165 @@
+//! What the top level has said so far.
+
+use std::{cell::RefCell, rc::Rc, time::Duration};
+
+use rhai::{FnPtr, NativeCallContext, Position};
+
+use crate::{
+    answer::Answer,
+    diagnostic::{Diagnostic, Place},
+    frozen::{Frozen, Function},
+    program::{Condition, HeaderChange, HookKind, PoolDeclaration},
+    router::{HostPattern, Pattern},
+};
+
+/// The draft, shared by the natives of the load time.
+pub(super) type SharedDraft = Rc<RefCell<Draft>>;
+
+#[derive(Debug, Default)]
+pub(super) struct Draft {
+    file: String,
+    source: String,
+    pub(super) constants: Vec<(String, Frozen)>,
+    pub(super) sites: Vec<SiteDraft>,
+    pub(super) routes: Vec<RouteDraft>,
+    pub(super) pools: Vec<PoolDeclaration>,
+    /// Hooks of all sites.
+    pub(super) hooks: Vec<HookDraft>,
+    /// Mistakes found so far; the top level goes on, so that all are shown at once.
+    pub(super) findings: Vec<Diagnostic>,
+    /// Whether the folder was swapped while a file of it was read.
+    pub(super) files_changed: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct SiteDraft {
+    /// As written, for messages and for finding it again.
+    pub(super) names: Vec<String>,
+    pub(super) hosts: Vec<HostPattern>,
+    pub(super) hooks: Vec<HookDraft>,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct HookDraft {
+    pub(super) kind: HookKind,
+    pub(super) function: Function,
+    pub(super) place: Place,
+}
+
+#[derive(Debug)]
+pub(super) struct RouteDraft {
+    pub(super) site: usize,
+    pub(super) pattern: Pattern,
+    pub(super) place: Place,
+    pub(super) methods: Vec<String>,
+    pub(super) conditions: Vec<Condition>,
+    pub(super) hooks: Vec<HookDraft>,
+    pub(super) destination: Option<(DestinationDraft, Place)>,
+    pub(super) strip_prefix: Option<String>,
+    pub(super) rewrite: Option<(String, Place)>,
+    pub(super) request_headers: Vec<HeaderChange>,
+    pub(super) response_headers: Vec<HeaderChange>,
+    pub(super) timeout: Option<Duration>,
+}
+
+#[derive(Debug)]
+pub(super) enum DestinationDraft {
+    Pool(String),
+    Split(Vec<(String, i64)>),
+    Function(Function),
+    Respond(Answer),
+    RespondFunction(Function),
+    Redirect(i64, String),
+}
+
+impl Draft {
+    pub(super) fn new(file: &str, source: &str) -> Self {
+        Self {
+            file: file.to_owned(),
+            source: source.to_owned(),
+            // The any-host site: top-level `route` belongs to it.
+            sites: vec![SiteDraft {
+                names: vec!["*".to_owned()],
+                hosts: vec![HostPattern::Any],
+                hooks: Vec::new(),
+            }],
+            ..Self::default()
+        }
+    }
+
+    /// The place of a native call.
+    pub(super) fn place(&self, position: Position) -> Place {
+        Place {
+            file: self.file.clone(),
+            line: position.line().unwrap_or(1),
+            column: position.position().unwrap_or(1),
+            length: 1,
+        }
+    }
+
+    /// The place of `text` where it stands as a literal behind a call, else that of the call. It
+    /// is the first occurrence of the quoted text from the call's position on.
+    pub(super) fn literal(&self, position: Position, text: &str) -> Place {
+        let mut place = self.place(position);
+        let line = self.source.lines().nth(place.line - 1).unwrap_or_default();
+        let skipped: usize = line
+            .chars()
+            .take(place.column - 1)
+            .map(char::len_utf8)
+            .sum();
+        if let Some(found) = line[skipped..].find(&format!("\"{text}\"")) {
+            let before = line[skipped..skipped + found].chars().count();
+            place.column += before + 1;
+            place.length = text.chars().count().max(1);
+        }
+        place
+    }
+
+    /// Notes a mistake.
+    pub(super) fn error(&mut self, place: Place, message: impl Into<String>) -> &mut Diagnostic {
+        let finding = Diagnostic {
+            place: Some(place),
+            ..Diagnostic::error(message)
+        };
+        self.findings.push(finding);
+        let last = self.findings.len() - 1;
+        &mut self.findings[last]
+    }
+
+    /// Takes a function out of the interpreter; notes a mistake and gives `None` when it captured
+    /// what can't be kept.
+    pub(super) fn function(
+        &mut self,
+        call: &NativeCallContext,
+        pointer: FnPtr,
+    ) -> Option<Function> {
+        match Frozen::freeze(&pointer.into()) {
+            Ok(Frozen::Function(function)) => Some(function),
+            Ok(_) => None,
+            Err(what) => {
+                let place = self.place(call.call_position());
+                self.error(place, format!("the function captures {what}"))
+                    .help = Some(
+                    "a hook can keep plain data, tables, networks, patterns and functions"
+                        .to_owned(),
+                );
+                None
+            }
+        }
+    }
+
+    /// Takes a hook.
+    pub(super) fn hook(
+        &mut self,
+        call: &NativeCallContext,
+        kind: HookKind,
+        pointer: FnPtr,
+    ) -> Option<HookDraft> {
+        let place = self.place(call.call_position());
+        self.function(call, pointer).map(|function| HookDraft {
+            kind,
+            function,
+            place,
+        })
+    }
+}

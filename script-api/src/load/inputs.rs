@@ -1,0 +1,85 @@
+//! What a program is loaded with, and the natives that read it: `table`, `env`, `cidr`, `regex`.
+
+use std::rc::Rc;
+
+use rhai::{Dynamic, Engine, ImmutableString, Map, NativeCallContext};
+
+use super::{draft::SharedDraft, route_dsl::networks_of};
+use crate::{
+    engine::{Limits, NativeResult, native_error},
+    frozen::Frozen,
+    path::PathPolicy,
+    values::{Cidr, FileError, Files, Regex, Table},
+};
+
+/// Everything that a program is made of.
+#[derive(Clone)]
+pub struct Inputs {
+    /// The name of the program's file, for messages.
+    pub file: String,
+    /// Its text.
+    pub source: String,
+    /// How it reads other files.
+    pub files: Rc<dyn Files>,
+    /// The environment.
+    pub environment: Rc<dyn Fn(&str) -> Option<String>>,
+    /// Pools that are declared outside the program.
+    pub pools: Vec<String>,
+    /// Bounds of its hooks.
+    pub limits: Limits,
+    /// What paths must look like.
+    pub path_policy: PathPolicy,
+}
+
+pub(super) fn register(engine: &mut Engine, inputs: &Inputs, draft: &SharedDraft) {
+    let files = inputs.files.clone();
+    let shared = draft.clone();
+    engine.register_fn("table", move |name: &str| -> NativeResult<Table> {
+        let text = files.read(name).map_err(|error| {
+            if error == FileError::Changed {
+                shared.borrow_mut().files_changed = true;
+            }
+            native_error(error.to_string())
+        })?;
+        Table::from_json(&text).map_err(|reason| native_error(format!("`{name}`: {reason}")))
+    });
+    engine.register_fn("table", |entries: Map| -> NativeResult<Table> {
+        let entries = entries.into_iter().map(|(key, value)| {
+            let value = Frozen::freeze(&value)
+                .map_err(|what| native_error(format!("a table can't hold {what}")))?;
+            Ok((key.to_string(), value))
+        });
+        Ok(Table::new(entries.collect::<NativeResult<Vec<_>>>()?))
+    });
+    engine.register_fn("cidr", |networks: Dynamic| -> NativeResult<Cidr> {
+        networks_of(networks).map_err(native_error)
+    });
+    engine.register_fn("regex", |pattern: &str| -> NativeResult<Regex> {
+        Regex::compile(pattern)
+            .map_err(|reason| native_error(format!("bad pattern `{pattern}`: {reason}")))
+    });
+    let environment = inputs.environment.clone();
+    engine.register_fn("env", move |name: &str| -> NativeResult<ImmutableString> {
+        environment(name).map(Into::into).ok_or_else(|| {
+            native_error(format!(
+                "the environment variable `{name}` is not set; set it, or give a default: \
+                 env(\"{name}\", \"..\")"
+            ))
+        })
+    });
+    let environment = inputs.environment.clone();
+    engine.register_fn("env", move |name: &str, default: &str| {
+        ImmutableString::from(environment(name).unwrap_or_else(|| default.to_owned()))
+    });
+}
+
+/// Refuses, in hooks, what belongs to the load time.
+pub(crate) fn refuse_in_hooks(engine: &mut Engine) {
+    for name in ["table", "cidr", "regex", "env", "route", "site", "pool", "on_request", "on_response"] {
+        engine.register_fn(name, move |_: NativeCallContext, _: Dynamic| {
+            NativeResult::<()>::Err(native_error(format!(
+                "`{name}` stands at the top level: make a constant of it there"
+            )))
+        });
+    }
+}

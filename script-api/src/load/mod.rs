@@ -1,0 +1,117 @@
+//! From the text of `routes.rhai` to a [`Program`].
+//!
+//! The top level runs here, once. It fills a [`draft::Draft`], which is then checked as a whole and
+//! becomes the immutable program.
+
+mod build;
+mod draft;
+mod inputs;
+mod route_dsl;
+mod site_dsl;
+mod top_level;
+
+use std::{cell::RefCell, collections::HashSet, rc::Rc};
+
+use rhai::OptimizationLevel;
+
+pub use inputs::Inputs;
+pub(crate) use inputs::refuse_in_hooks;
+
+use crate::{
+    diagnostic::{Diagnostic, Diagnostics, Severity},
+    engine::{self, REQUEST_PROPERTIES, RESPONSE_PROPERTIES, sandbox},
+    lint::{Known, Linter, Natives},
+    program::Program,
+};
+use draft::Draft;
+
+/// A program, and what its author should know about it.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The program.
+    pub program: Program,
+    /// Findings that don't stop it.
+    pub warnings: Vec<Diagnostic>,
+}
+
+/// Why there is no program.
+#[derive(Debug)]
+pub enum LoadError {
+    /// The folder was swapped while it was read: start again.
+    Changed,
+    /// The program is wrong.
+    Invalid(Diagnostics),
+}
+
+impl From<Diagnostic> for LoadError {
+    fn from(error: Diagnostic) -> Self {
+        Self::Invalid(error.into())
+    }
+}
+
+/// Compiles, checks and evaluates a program.
+///
+/// # Errors
+/// With every mistake that could be found at once, each with its place.
+pub fn load(inputs: &Inputs) -> Result<Loaded, LoadError> {
+    let draft = Rc::new(RefCell::new(Draft::new(&inputs.file, &inputs.source)));
+    let limits = inputs.limits.for_loading();
+    let mut engine = sandbox::engine(&limits, &inputs.path_policy);
+    engine.set_optimization_level(OptimizationLevel::None);
+    site_dsl::register(&mut engine, &draft);
+    route_dsl::register(&mut engine);
+    inputs::register(&mut engine, inputs, &draft);
+
+    let ast = engine
+        .compile(&inputs.source)
+        .map_err(|error| Diagnostic::from_parse_error(&error, &inputs.file))?;
+    let natives = Natives::from_engine(&engine);
+    let known = Known {
+        file: &inputs.file,
+        functions: &natives,
+        request_properties: REQUEST_PROPERTIES,
+        response_properties: RESPONSE_PROPERTIES,
+        constants: &[],
+    };
+    let linter = Linter::new(&ast, &known);
+    let mut findings = linter.check();
+    stop_at_errors(&mut findings)?;
+
+    engine::start_budget(&limits);
+    let ran = top_level::run(&mut engine, &ast, &draft, &inputs.file);
+    // The engine's functions hold the draft too.
+    drop(engine);
+    let draft = std::mem::take(&mut *draft.borrow_mut());
+    if draft.files_changed {
+        return Err(LoadError::Changed);
+    }
+    findings.extend(draft.findings.iter().cloned());
+    if let Err(error) = ran {
+        findings.push(error);
+    }
+    stop_at_errors(&mut findings)?;
+
+    let program = build::build(draft, &ast, inputs, &mut findings);
+    let program = match program {
+        Some(program) => program,
+        None => return Err(LoadError::Invalid(Diagnostics(findings))),
+    };
+    let mut checked = HashSet::new();
+    for hook in &program.hooks {
+        if checked.insert((&hook.function.name, hook.kind)) {
+            findings.extend(linter.check_hook(&hook.function.name, hook.kind));
+        }
+    }
+    stop_at_errors(&mut findings)?;
+    Ok(Loaded {
+        program,
+        warnings: findings,
+    })
+}
+
+fn stop_at_errors(findings: &mut Vec<Diagnostic>) -> Result<(), LoadError> {
+    if findings.iter().any(|one| one.severity == Severity::Error) {
+        return Err(LoadError::Invalid(Diagnostics(std::mem::take(findings))));
+    }
+    Ok(())
+}

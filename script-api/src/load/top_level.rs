@@ -1,0 +1,74 @@
+//! Runs the top level, statement by statement, so that each constant is visible in functions that
+//! later statements call.
+
+use rhai::{AST, Caches, Dynamic, Engine, Scope};
+
+use super::draft::SharedDraft;
+use crate::{
+    diagnostic::Diagnostic,
+    engine::resolver::{self, SharedConstants},
+    frozen::Frozen,
+};
+
+pub(super) fn run(
+    engine: &mut Engine,
+    ast: &AST,
+    draft: &SharedDraft,
+    file: &str,
+) -> Result<(), Diagnostic> {
+    // Functions don't see the top level in Rhai.
+    let constants = SharedConstants::default();
+    resolver::install(engine, ast, constants.clone());
+
+    let mut global = engine.new_global_runtime_state();
+    global.lib.push(ast.shared_lib().clone());
+    global.source = Some(file.into());
+    let mut caches = Caches::new();
+    caches.push_fn_resolution_cache();
+    let mut scope = Scope::new();
+    for statement in ast.statements() {
+        let known = scope.len();
+        #[allow(deprecated)] // The only way to run single statements with a state that is kept.
+        let _value = engine
+            .eval_statements_raw(
+                &mut global,
+                &mut caches,
+                &mut scope,
+                std::slice::from_ref(statement),
+            )
+            .map_err(|error| Diagnostic::from_eval_error(&error, file))?;
+        // The newest come first; a block or function call leaves nothing behind.
+        let made: Vec<_> = scope
+            .iter_raw()
+            .take(scope.len().saturating_sub(known))
+            .filter(|(_, is_constant, _)| *is_constant)
+            .map(|(name, _, value)| (name.to_owned(), value.flatten_clone()))
+            .collect();
+        for (name, value) in made {
+            keep(draft, &name, &value, statement.position());
+            constants.borrow_mut().insert(name, value);
+        }
+    }
+    Ok(())
+}
+
+/// Freezes a constant for the hooks.
+fn keep(draft: &SharedDraft, name: &str, value: &Dynamic, position: rhai::Position) {
+    let mut draft = draft.borrow_mut();
+    match Frozen::freeze(value) {
+        Ok(frozen) => {
+            draft.constants.retain(|(known, _)| known != name);
+            draft.constants.push((name.to_owned(), frozen));
+        }
+        Err(what) => {
+            let place = draft.place(position);
+            draft
+                .error(place, format!("the constant `{name}` holds {what}"))
+                .help = Some(
+                "constants are visible in hooks, so they hold plain data, tables, networks, \
+                 patterns and functions; use `let` for a route or a site"
+                    .to_owned(),
+            );
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Which route a request takes.
+
+use std::ops::ControlFlow;
+
+use super::{Program, Route, RouteId, SiteId};
+use crate::{request::Request, router::Captures};
+
+/// What was found for a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Match {
+    /// A route fits. When it has `.when` functions, they must still hold.
+    Found(Found),
+    /// No site is for this host.
+    NoSite,
+    /// The site has no route for this path, or none whose conditions hold.
+    NoRoute(SiteId),
+    /// The path fits but no method.
+    MethodNotAllowed {
+        /// The site.
+        site: SiteId,
+        /// The methods that would fit, for the Allow header (RFC 9110 section 15.5.6).
+        allow: String,
+    },
+}
+
+/// A route that fits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// The route.
+    pub route: RouteId,
+    /// What its pattern captured in the path.
+    pub captures: Captures,
+}
+
+impl Program {
+    /// Finds the route for `request`, the most specific first: only the most specific site whose
+    /// host fits is searched, then the pattern that is most literal from the left, then the route
+    /// with methods, with more conditions, and the one written first.
+    ///
+    /// Routes in `rejected` are passed over: those whose `.when` said no.
+    pub fn find(&self, request: &dyn Request, rejected: &[RouteId]) -> Match {
+        let Some(site_index) = self.hosts.find(request.host()) else {
+            return Match::NoSite;
+        };
+        let site_id = SiteId(site_index);
+        let site = self.site(site_id);
+        let mut other_methods: Vec<&Route> = Vec::new();
+        let found = site.paths.visit(request.path(), |leaf, captures| {
+            for &position in leaf {
+                let id = site.routes[position as usize];
+                let route = self.route(id);
+                if rejected.contains(&id) || !route.conditions_hold(request) {
+                    continue;
+                }
+                if !route.allows(request.method()) {
+                    other_methods.push(route);
+                    continue;
+                }
+                return ControlFlow::Break(Found {
+                    route: id,
+                    captures: captures.clone(),
+                });
+            }
+            ControlFlow::Continue(())
+        });
+        match found {
+            Some(found) => Match::Found(found),
+            None if other_methods.is_empty() => Match::NoRoute(site_id),
+            None => Match::MethodNotAllowed {
+                site: site_id,
+                allow: allow(&other_methods),
+            },
+        }
+    }
+}
+
+impl Route {
+    fn allows(&self, method: &str) -> bool {
+        self.methods.is_empty()
+            || self.methods.iter().any(|allowed| allowed == method)
+            // A GET route also answers HEAD (RFC 9110 section 9.3.2).
+            || (method == "HEAD" && self.methods.iter().any(|allowed| allowed == "GET"))
+    }
+
+    fn conditions_hold(&self, request: &dyn Request) -> bool {
+        self.conditions
+            .iter()
+            .all(|condition| condition.holds(request))
+    }
+
+    /// How many conditions besides method and path it has.
+    pub(crate) fn condition_count(&self) -> usize {
+        self.conditions.len() + self.when.len()
+    }
+}
+
+fn allow(routes: &[&Route]) -> String {
+    let mut methods: Vec<&str> = Vec::new();
+    for route in routes {
+        for method in &route.methods {
+            if !methods.contains(&method.as_str()) {
+                methods.push(method);
+            }
+            if method == "GET" && !methods.contains(&"HEAD") {
+                methods.push("HEAD");
+            }
+        }
+    }
+    methods.join(", ")
+}

@@ -1,0 +1,178 @@
+//! The compiled program: immutable, the same for all workers.
+
+mod condition;
+mod matching;
+mod route;
+
+pub use condition::{Condition, Test};
+pub use matching::{Found, Match};
+pub use route::{Destination, HeaderChange, Route, Split};
+
+use std::collections::HashMap;
+
+use crate::{
+    diagnostic::Place,
+    engine::Limits,
+    frozen::{Frozen, Function},
+    path::PathPolicy,
+    router::{HostPattern, HostRouter, PathRouter},
+};
+
+/// Number of a hook in [`Program::hooks`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct HookId(pub(crate) u32);
+
+/// Number of a route in [`Program::routes`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct RouteId(pub(crate) u32);
+
+/// Number of a site in [`Program::sites`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct SiteId(pub(crate) u32);
+
+/// Number of a pool in [`Program::pools`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct PoolId(pub(crate) u32);
+
+impl RouteId {
+    /// Its place in [`Program::routes`].
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl PoolId {
+    /// Its place in [`Program::pools`].
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// The kind of a hook: what it is given and what it may say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum HookKind {
+    /// `on_request(req)`: goes on, or answers.
+    OnRequest,
+    /// `on_response(req, res)`: goes on, or replaces the response.
+    OnResponse,
+    /// `to(req)`: names a pool or a split, or answers.
+    To,
+    /// `respond(req)`: answers.
+    Respond,
+    /// `when(req)`: a bool.
+    When,
+}
+
+impl HookKind {
+    /// Its name in logs, metrics and messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::OnRequest => "on_request",
+            Self::OnResponse => "on_response",
+            Self::To => "to",
+            Self::Respond => "respond",
+            Self::When => "when",
+        }
+    }
+
+    /// What the function is given, captured values apart.
+    pub const fn parameters(self) -> &'static str {
+        match self {
+            Self::OnResponse => "req, res",
+            _ => "req",
+        }
+    }
+
+    /// How many arguments the function takes, captured values apart.
+    pub const fn arguments(self) -> usize {
+        match self {
+            Self::OnResponse => 2,
+            _ => 1,
+        }
+    }
+}
+
+/// A function that runs for requests.
+#[derive(Debug, Clone)]
+pub struct Hook {
+    /// What it is for.
+    pub kind: HookKind,
+    /// The function, with what it captured.
+    pub function: Function,
+    /// Where it was handed over, or where its body begins when that is known.
+    pub place: Place,
+}
+
+/// A pool that the program names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PoolDeclaration {
+    /// Its name.
+    pub name: String,
+    /// Its targets, when the program declares it with `pool(name, [..])`; `None` for a pool of
+    /// `edgewright.toml`.
+    pub targets: Option<Vec<String>>,
+    /// Where it is declared, for messages.
+    pub place: Option<Place>,
+}
+
+/// The routes of one or more hosts.
+#[derive(Debug)]
+pub struct Site {
+    /// The hosts that it is for.
+    pub hosts: Vec<HostPattern>,
+    /// Hooks for a request of this site that fits no route.
+    pub on_request: Vec<HookId>,
+    /// Hooks for the response to such a request.
+    pub on_response: Vec<HookId>,
+    /// The patterns of its routes; positions are those in `routes`.
+    pub(crate) paths: PathRouter,
+    /// Its routes in the order in which they are tried for one pattern.
+    pub(crate) routes: Vec<RouteId>,
+}
+
+/// A compiled `routes.rhai`.
+#[derive(Debug)]
+pub struct Program {
+    pub(crate) file: String,
+    pub(crate) source: String,
+    pub(crate) constants: Vec<(String, Frozen)>,
+    pub(crate) limits: Limits,
+    pub(crate) path_policy: PathPolicy,
+    pub(crate) hosts: HostRouter,
+    /// All sites.
+    pub sites: Vec<Site>,
+    /// All routes, in the order in which they are listed.
+    pub routes: Vec<Route>,
+    /// All hooks.
+    pub hooks: Vec<Hook>,
+    /// All pools that are known, whether a route uses them or not.
+    pub pools: Vec<PoolDeclaration>,
+    pub(crate) pool_ids: HashMap<String, PoolId>,
+}
+
+impl Program {
+    /// The route with this number.
+    pub fn route(&self, id: RouteId) -> &Route {
+        &self.routes[id.index()]
+    }
+
+    /// The site with this number.
+    pub fn site(&self, id: SiteId) -> &Site {
+        &self.sites[id.0 as usize]
+    }
+
+    /// The hook with this number.
+    pub fn hook(&self, id: HookId) -> &Hook {
+        &self.hooks[id.0 as usize]
+    }
+
+    /// The pool called `name`.
+    pub fn pool_id(&self, name: &str) -> Option<PoolId> {
+        self.pool_ids.get(name).copied()
+    }
+
+    /// What paths must look like for this program.
+    pub fn path_policy(&self) -> &PathPolicy {
+        &self.path_policy
+    }
+}

@@ -1,0 +1,147 @@
+//! One route: what fits it, and what happens to a request that does.
+
+use std::time::Duration;
+
+use http::{HeaderName, HeaderValue, StatusCode};
+
+use super::{Condition, HookId, PoolId, SiteId};
+use crate::{
+    answer::Answer,
+    diagnostic::Place,
+    router::{Pattern, Template},
+};
+
+/// A route and its native filters.
+#[derive(Debug)]
+pub struct Route {
+    /// The label of its metrics and logs: host (nothing for the any-host site) and pattern.
+    pub label: String,
+    /// The site that it belongs to.
+    pub site: SiteId,
+    /// The pattern of the path.
+    pub pattern: Pattern,
+    /// Where it stands in the program.
+    pub place: Place,
+    /// The methods that fit, in upper case; empty for all.
+    pub methods: Vec<String>,
+    /// Native conditions; all must hold.
+    pub conditions: Vec<Condition>,
+    /// Conditions that are functions; all must hold.
+    pub when: Vec<HookId>,
+    /// Hooks before the destination is chosen: of all sites, of the site, of the route.
+    pub on_request: Vec<HookId>,
+    /// Hooks for the response header, in the same order.
+    pub on_response: Vec<HookId>,
+    /// Where the request goes.
+    pub destination: Destination,
+    /// Taken off the front of the path, whole segments only.
+    pub strip_prefix: Option<String>,
+    /// What the path becomes.
+    pub rewrite: Option<Template>,
+    /// Changes to the request's header, after all hooks.
+    pub request_headers: Vec<HeaderChange>,
+    /// Changes to the response's header, after all hooks.
+    pub response_headers: Vec<HeaderChange>,
+    /// How long the upstream may take until its response header is complete.
+    pub timeout: Option<Duration>,
+}
+
+/// Where a request goes.
+#[derive(Debug)]
+pub enum Destination {
+    /// To a pool.
+    Pool(PoolId),
+    /// To one of several pools by weight.
+    Split(Split),
+    /// Where a function says.
+    Function(HookId),
+    /// Nowhere: this response is the answer.
+    Respond(Answer),
+    /// Nowhere: a function makes the answer.
+    RespondFunction(HookId),
+    /// Nowhere: the client is sent elsewhere.
+    Redirect(StatusCode, Template),
+}
+
+/// Pools with weights.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Split {
+    /// Each pool with the sum of the weights up to and with its own.
+    cumulative: Vec<(PoolId, u64)>,
+}
+
+impl Split {
+    /// A split over `weights`, of which at least one is above 0.
+    ///
+    /// # Errors
+    /// When there is no weight above 0.
+    pub fn new(weights: impl IntoIterator<Item = (PoolId, u32)>) -> Result<Self, String> {
+        let mut sum = 0;
+        let cumulative: Vec<_> = weights
+            .into_iter()
+            .filter(|(_, weight)| *weight > 0)
+            .map(|(pool, weight)| {
+                sum += u64::from(weight);
+                (pool, sum)
+            })
+            .collect();
+        if cumulative.is_empty() {
+            return Err("at least one weight must be above 0".to_owned());
+        }
+        Ok(Self { cumulative })
+    }
+
+    /// The pool for `random`, a number that is uniform over all of `u64`.
+    pub fn pick(&self, random: u64) -> PoolId {
+        let last = self.cumulative.len() - 1;
+        let (fallback, sum) = self.cumulative[last];
+        // Multiply-shift maps 0..2^64 evenly onto 0..sum.
+        let point = ((u128::from(random) * u128::from(sum)) >> 64) as u64;
+        self.cumulative
+            .iter()
+            .find_map(|&(pool, upper)| (point < upper).then_some(pool))
+            .unwrap_or(fallback)
+    }
+
+    /// The pools, in the order written.
+    pub fn pools(&self) -> impl Iterator<Item = PoolId> + '_ {
+        self.cumulative.iter().map(|(pool, _)| *pool)
+    }
+
+    /// The pools with their own weights, in the order written.
+    pub fn weights(&self) -> impl Iterator<Item = (PoolId, u64)> + '_ {
+        let before = std::iter::once(0).chain(self.cumulative.iter().map(|(_, upper)| *upper));
+        self.cumulative
+            .iter()
+            .zip(before)
+            .map(|(&(pool, upper), before)| (pool, upper - before))
+    }
+}
+
+/// A change to one header field.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HeaderChange {
+    /// Replaces all values.
+    Set(HeaderName, HeaderValue),
+    /// Adds a value.
+    Add(HeaderName, HeaderValue),
+    /// Removes the field.
+    Remove(HeaderName),
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn splits_by_weight() {
+        let split = Split::new([(PoolId(0), 3), (PoolId(1), 0), (PoolId(2), 1)]).unwrap();
+        assert_eq!(split.pick(0), PoolId(0));
+        assert_eq!(split.pick(u64::MAX / 4 * 3 - 8), PoolId(0));
+        assert_eq!(split.pick(u64::MAX / 4 * 3 + 8), PoolId(2));
+        assert_eq!(split.pick(u64::MAX), PoolId(2));
+        assert_eq!(split.weights().collect::<Vec<_>>(), [(PoolId(0), 3), (PoolId(2), 1)]);
+        assert!(Split::new([(PoolId(0), 0)]).is_err());
+    }
+}

@@ -1,0 +1,122 @@
+//! The request as a program sees it.
+
+use std::{borrow::Cow, net::IpAddr};
+
+use http::{HeaderName, HeaderValue};
+use percent_encoding::percent_decode_str;
+
+/// A request that a program can look at and change. The proxy implements it over the server's own
+/// request, without copying; [`crate::memory::MemoryRequest`] holds one in memory.
+pub trait Request {
+    /// The method as sent, such as `GET`.
+    fn method(&self) -> &str;
+    /// `http` or `https`.
+    fn scheme(&self) -> &str;
+    /// The host, in lower case as far as sent so, without a port; empty when there is none.
+    fn host(&self) -> &str;
+    /// The path in its normal form, without the query.
+    fn path(&self) -> &str;
+    /// The path as it was sent, without the query.
+    fn raw_path(&self) -> &str;
+    /// What stands behind the `?`, as sent; empty when there is none.
+    fn query_string(&self) -> &str;
+    /// The client's address: the peer's, or what trusted proxies say.
+    fn client_ip(&self) -> IpAddr;
+    /// The address of the other end of the connection.
+    fn peer_ip(&self) -> IpAddr;
+    /// `HTTP/1.0`, `HTTP/1.1` or `HTTP/2`.
+    fn protocol(&self) -> &str;
+    /// The text that the route's pattern captured under `name`, percent-encoded as in the path.
+    fn param(&self, name: &str) -> Option<&str>;
+    /// All captures, in the order of the pattern.
+    fn params(&self) -> Vec<(&str, &str)>;
+    /// The first value of a header field.
+    fn header(&self, name: &str) -> Option<&[u8]>;
+    /// All values of a header field, in order.
+    fn headers(&self, name: &str) -> Vec<&[u8]>;
+    /// Replaces all values of a header field.
+    fn set_header(&mut self, name: HeaderName, value: HeaderValue);
+    /// Adds a value to a header field.
+    fn add_header(&mut self, name: HeaderName, value: HeaderValue);
+    /// Removes a header field.
+    fn remove_header(&mut self, name: &HeaderName);
+    /// Sets the path that the upstream gets. `path` is in normal form; the query stays.
+    fn set_path(&mut self, path: &str);
+    /// An identifier of this request, made when it is first asked for.
+    fn id(&mut self) -> String;
+}
+
+/// A header's bytes as text: UTF-8 when they are that, else byte by byte as ISO 8859-1, so that no
+/// value is lost or can pass for another (RFC 9110 section 5.5).
+pub fn header_text(value: &[u8]) -> Cow<'_, str> {
+    match std::str::from_utf8(value) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => Cow::Owned(value.iter().map(|&byte| char::from(byte)).collect()),
+    }
+}
+
+/// The decoded values of `name` in a query string, in order (application/x-www-form-urlencoded:
+/// `+` is a space; bytes that are no UTF-8 become U+FFFD).
+pub fn query_values<'q>(query: &'q str, name: &'q str) -> impl Iterator<Item = Cow<'q, str>> + 'q {
+    query
+        .split('&')
+        .map(|pair| pair.split_once('=').unwrap_or((pair, "")))
+        .filter(move |(key, _)| !key.is_empty() && form_decode(key) == name)
+        .map(|(_, value)| form_decode(value))
+}
+
+/// Decodes one name or value of a query string or form.
+fn form_decode(text: &str) -> Cow<'_, str> {
+    if text.contains('+') {
+        let spaced = text.replace('+', " ");
+        Cow::Owned(percent_decode_str(&spaced).decode_utf8_lossy().into_owned())
+    } else {
+        percent_decode_str(text).decode_utf8_lossy()
+    }
+}
+
+/// The value of the first cookie called `name` in one Cookie header (RFC 6265 section 5.4); quotes
+/// around a value are not part of it.
+pub fn cookie_value<'c>(header: &'c str, name: &str) -> Option<&'c str> {
+    header
+        .split(';')
+        .filter_map(|pair| pair.trim().split_once('='))
+        .find(|(key, _)| key.trim_end() == name)
+        .map(|(_, value)| {
+            let value = value.trim_start();
+            value
+                .strip_prefix('"')
+                .and_then(|inner| inner.strip_suffix('"'))
+                .unwrap_or(value)
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_queries_decoded() {
+        let values: Vec<_> = query_values("a=1&b=x+y&%61=2&&c&a=%20%zz", "a").collect();
+        assert_eq!(values, ["1", "2", " %zz"]);
+        assert_eq!(query_values("a=1&c", "c").collect::<Vec<_>>(), [""]);
+        assert_eq!(query_values("b=x+y%2B", "b").collect::<Vec<_>>(), ["x y+"]);
+        assert_eq!(query_values("", "").count(), 0);
+    }
+
+    #[test]
+    fn reads_cookies() {
+        let header = "a=1; beta=\"1\";c = 3 ; a=2; flag";
+        assert_eq!(cookie_value(header, "a"), Some("1"));
+        assert_eq!(cookie_value(header, "beta"), Some("1"));
+        assert_eq!(cookie_value(header, "c"), Some("3"));
+        assert_eq!(cookie_value(header, "flag"), None);
+        assert_eq!(cookie_value(header, "A"), None);
+    }
+
+    #[test]
+    fn keeps_bytes_that_are_no_utf8() {
+        assert_eq!(header_text(b"caf\xe9"), "caf\u{e9}");
+        assert_eq!(header_text("caf\u{e9}".as_bytes()), "caf\u{e9}");
+    }
+}

@@ -1,0 +1,24 @@
+//! The response as a program sees it.
+
+use http::{HeaderName, HeaderValue, StatusCode};
+
+/// The header of a response that a program can look at and change in `on_response`.
+pub trait Response {
+    /// The status.
+    fn status(&self) -> StatusCode;
+    /// Changes the status; framing stays right (204 and 304 have no body, so a change between
+    /// those and others is refused by the caller).
+    fn set_status(&mut self, status: StatusCode);
+    /// Whether the proxy made the response itself.
+    fn is_local(&self) -> bool;
+    /// The first value of a header field.
+    fn header(&self, name: &str) -> Option<&[u8]>;
+    /// All values of a header field, in order.
+    fn headers(&self, name: &str) -> Vec<&[u8]>;
+    /// Replaces all values of a header field.
+    fn set_header(&mut self, name: HeaderName, value: HeaderValue);
+    /// Adds a value to a header field.
+    fn add_header(&mut self, name: HeaderName, value: HeaderValue);
+    /// Removes a header field.
+    fn remove_header(&mut self, name: &HeaderName);
+}

@@ -1,0 +1,113 @@
+//! `regex("..")`: a pattern compiled once, at load.
+
+use std::sync::Arc;
+
+/// The largest compiled size of one pattern, in bytes.
+const COMPILED_LIMIT: usize = 1024 * 1024;
+
+/// A compiled pattern. Matching takes time linear in the text. Cloning shares the program.
+#[derive(Debug, Clone)]
+pub struct Regex(Arc<regex::Regex>);
+
+impl Regex {
+    /// Compiles `pattern` (syntax of the `regex` crate: no look-around, no back-references).
+    ///
+    /// # Errors
+    /// On bad syntax, and when the compiled pattern would take more than 1 MiB.
+    pub fn compile(pattern: &str) -> Result<Self, String> {
+        regex::RegexBuilder::new(pattern)
+            .size_limit(COMPILED_LIMIT)
+            .dfa_size_limit(COMPILED_LIMIT)
+            .build()
+            .map(|regex| Self(Arc::new(regex)))
+            .map_err(|error| match error {
+                regex::Error::CompiledTooBig(limit) => {
+                    format!("the compiled pattern takes more than {limit} bytes")
+                }
+                other => {
+                    // The library draws the pattern over several lines; the last one says why.
+                    let text = other.to_string();
+                    let reason = text.lines().last().unwrap_or(&text);
+                    reason.trim_start_matches("error: ").to_owned()
+                }
+            })
+    }
+
+    /// Whether the pattern is found anywhere in `text`.
+    pub fn is_match(&self, text: &str) -> bool {
+        self.0.is_match(text)
+    }
+
+    /// The groups of the first match: group 0 is the whole match; a group that took no part is
+    /// `None`. `None` when nothing matches.
+    pub fn captures<'t>(&self, text: &'t str) -> Option<Vec<Option<&'t str>>> {
+        self.0
+            .captures(text)
+            .map(|found| found.iter().map(|group| group.map(|m| m.as_str())).collect())
+    }
+
+    /// `text` with every match replaced; `$1` and `${name}` in `to` stand for groups.
+    ///
+    /// # Errors
+    /// When the result would be longer than `limit` bytes; no more than that is built.
+    pub fn replace_all(&self, text: &str, to: &str, limit: usize) -> Result<String, String> {
+        let mut out = String::with_capacity(text.len().min(limit));
+        let mut end = 0;
+        for found in self.0.captures_iter(text) {
+            let whole = found.get_match();
+            out.push_str(&text[end..whole.start()]);
+            found.expand(to, &mut out);
+            end = whole.end();
+            if out.len() > limit {
+                return Err(format!("the result is longer than {limit} bytes"));
+            }
+        }
+        out.push_str(&text[end..]);
+        if out.len() > limit {
+            return Err(format!("the result is longer than {limit} bytes"));
+        }
+        Ok(out)
+    }
+
+    /// The pattern's own text.
+    pub fn pattern(&self) -> &str {
+        self.0.as_str()
+    }
+}
+
+impl PartialEq for Regex {
+    fn eq(&self, other: &Self) -> bool {
+        self.pattern() == other.pattern()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn captures_and_replaces() {
+        let regex = Regex::compile(r"^/u/(\d+)(/x)?").unwrap();
+        assert_eq!(
+            regex.captures("/u/42"),
+            Some(vec![Some("/u/42"), Some("42"), None])
+        );
+        assert_eq!(regex.captures("/v/42"), None);
+        let regex = Regex::compile("(a)(b)").unwrap();
+        assert_eq!(regex.replace_all("abxab", "$2$1", 64).unwrap(), "baxba");
+    }
+
+    #[test]
+    fn bounds_what_it_builds() {
+        let regex = Regex::compile("a").unwrap();
+        let error = regex.replace_all(&"a".repeat(1000), &"b".repeat(1000), 4096);
+        assert!(error.unwrap_err().contains("4096"));
+        assert!(Regex::compile(r"(\w{1000}){1000}").unwrap_err().contains("bytes"));
+    }
+
+    #[test]
+    fn says_what_is_wrong_in_one_line() {
+        assert_eq!(Regex::compile("(").unwrap_err(), "unclosed group");
+    }
+}
