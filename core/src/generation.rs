@@ -12,7 +12,7 @@ use std::{
 };
 
 use edgewright_script::{
-    engine::FailureKind,
+    engine::ScriptLimit,
     program::{PoolId, Program, Route, RouteId},
 };
 
@@ -20,7 +20,7 @@ use edgewright_script::{
 use crate::{
     config::Config,
     files::Fingerprint,
-    metrics::{Metrics, PoolMetrics, RouteMetrics},
+    metrics::{Limit, Metrics, PoolMetrics, RouteMetrics},
     pools::{Pool, Pools},
     worker::Parcel,
 };
@@ -44,6 +44,7 @@ pub struct Generation {
     pub pools: Pools,
     by_pool: Vec<(Arc<Pool>, Arc<PoolMetrics>)>,
     by_route: Vec<Arc<RouteMetrics>>,
+    metrics: Arc<Metrics>,
     /// Interpreters that no worker has taken yet. Each worker takes one, once: the lock is not on
     /// the way of requests.
     interpreters: Mutex<Vec<Parcel>>,
@@ -65,7 +66,7 @@ impl Generation {
     ///
     /// `None` when the program names a pool that is not among the pools, which the loader rules
     /// out.
-    pub(crate) fn new(parts: Parts, metrics: &Metrics) -> Option<Self> {
+    pub(crate) fn new(parts: Parts, metrics: &Arc<Metrics>) -> Option<Self> {
         let by_pool = parts
             .program
             .pools
@@ -81,6 +82,7 @@ impl Generation {
             revision: parts.fingerprint.revision(),
             loaded_at: SystemTime::now(),
             by_route: metrics.register_routes(labels),
+            metrics: metrics.clone(),
             by_pool,
             config: parts.config,
             program: parts.program,
@@ -95,9 +97,23 @@ impl Generation {
         self.program.route(id)
     }
 
-    /// The counters of a route.
-    pub fn route_metrics(&self, id: RouteId) -> &RouteMetrics {
-        &self.by_route[id.index()]
+    /// The counters of a route, or of requests that fit none.
+    pub fn metrics_of(&self, route: Option<RouteId>) -> &RouteMetrics {
+        match route {
+            Some(route) => &self.by_route[route.index()],
+            None => self.metrics.no_route(),
+        }
+    }
+
+    /// Counts a hit of one of the script's limits.
+    pub(crate) fn limit_hit(&self, limit: ScriptLimit) {
+        self.metrics.limit_hit(match limit {
+            ScriptLimit::Operations => Limit::ScriptOperations,
+            ScriptLimit::Time => Limit::ScriptTime,
+            ScriptLimit::CallDepth => Limit::ScriptCallDepth,
+            ScriptLimit::String => Limit::ScriptString,
+            ScriptLimit::Items => Limit::ScriptItems,
+        });
     }
 
     /// A pool and its counters.
@@ -116,18 +132,13 @@ impl Generation {
         self.loaded_at.elapsed().unwrap_or_default()
     }
 
+    /// What it holds, for log lines.
+    pub fn summary(&self) -> String {
+        format!("routes={} pools={}", self.program.routes.len(), self.pools.len())
+    }
+
     /// Whether any pool has somebody to send requests to; also when there is no pool at all.
     pub fn can_serve(&self) -> bool {
         self.by_pool.is_empty() || self.by_pool.iter().any(|(pool, _)| pool.has_endpoints())
-    }
-}
-
-/// The limit that a failure of a hook is a hit of.
-pub(crate) fn limit_of(kind: FailureKind) -> Option<crate::metrics::Limit> {
-    use crate::metrics::Limit;
-    match kind {
-        FailureKind::Operations => Some(Limit::ScriptOperations),
-        FailureKind::Time => Some(Limit::ScriptTime),
-        FailureKind::Error | FailureKind::Memory | FailureKind::Panic => None,
     }
 }

@@ -1,1 +1,21 @@
-//! x
+//! edgewright: a reverse proxy on Pingora whose routing, auth and rewriting are one checked,
+//! hot-reloaded Rhai program, `routes.rhai`.
+//!
+//! `docs/architecture.md` shows the way of a request and of a reload through these modules.
+
+pub mod admin;
+pub mod commands;
+pub mod config;
+pub mod dns;
+pub mod files;
+pub mod generation;
+pub mod live;
+mod logging;
+pub mod metrics;
+pub mod pools;
+pub mod proxy;
+pub mod reload;
+pub mod resources;
+pub mod shutdown;
+pub mod source;
+pub mod worker;

@@ -26,7 +26,8 @@ pub(super) struct Timing {
     pub(super) backoff_max_unresolved: Duration,
     /// Time to the next look after "no such name" without a negative TTL.
     pub(super) empty_recheck: Duration,
-    /// The longest that a negative TTL is followed: a scale-up from zero should be seen soon.
+    /// The longest that a negative TTL is followed: a scale-up from zero should be seen soon. While
+    /// the other family has addresses, `max_ttl` bounds it.
     pub(super) empty_recheck_max: Duration,
     /// Time to the second look that confirms a first "no such name" when nothing is held.
     pub(super) empty_confirm: Duration,
@@ -124,8 +125,15 @@ impl Family {
         (self.knowledge == Knowledge::Addresses).then_some(self.candidate)
     }
 
-    /// Takes in the outcome of a refresh that ended at `now`.
-    pub(super) fn apply(&mut self, outcome: Outcome, now: Instant, timing: &Timing) -> Step {
+    /// Takes in the outcome of a refresh that ended at `now`. `served` tells that the other family
+    /// has addresses: then it isn't urgent to see this one get some.
+    pub(super) fn apply(
+        &mut self,
+        outcome: Outcome,
+        now: Instant,
+        timing: &Timing,
+        served: bool,
+    ) -> Step {
         match outcome {
             Outcome::Records {
                 addresses,
@@ -135,14 +143,14 @@ impl Family {
                 let (addresses, left_out) = usable(addresses);
                 if addresses.is_empty() {
                     // Only addresses like 0.0.0.0, as blocking resolvers give them.
-                    return self.apply_empty(false, Some(ttl), now, timing);
+                    return self.apply_empty(false, Some(ttl), now, timing, served);
                 }
                 self.apply_records(addresses, left_out, ttl, candidate, timing)
             }
             Outcome::Empty {
                 no_such_name,
                 negative_ttl,
-            } => self.apply_empty(no_such_name, negative_ttl, now, timing),
+            } => self.apply_empty(no_such_name, negative_ttl, now, timing, served),
             Outcome::Failed(failure) => self.apply_failure(failure, timing),
         }
     }
@@ -183,6 +191,7 @@ impl Family {
         negative_ttl: Option<Duration>,
         now: Instant,
         timing: &Timing,
+        served: bool,
     ) -> Step {
         let was_empty = self.knowledge == Knowledge::Empty;
         let was_failing = std::mem::take(&mut self.failures) > 0;
@@ -190,9 +199,14 @@ impl Family {
         let since = *self.empty_since.get_or_insert(now);
         let held_for = now.saturating_duration_since(since);
         let holding = !self.addresses.is_empty();
+        let (unsaid, longest) = if served {
+            (timing.empty_recheck_max, timing.max_ttl)
+        } else {
+            (timing.empty_recheck, timing.empty_recheck_max)
+        };
         let recheck = negative_ttl
-            .unwrap_or(timing.empty_recheck)
-            .min(timing.empty_recheck_max)
+            .unwrap_or(unsaid)
+            .min(longest)
             .max(timing.min_ttl);
 
         if self.empties >= EMPTIES_BELIEVED && (!holding || held_for >= timing.hold_empty) {

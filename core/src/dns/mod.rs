@@ -11,7 +11,7 @@
 //! | --- | --- | --- |
 //! | records | replaced, compared as a set | the smallest TTL within `min_ttl..=max_ttl`, less up to 10 % |
 //! | SERVFAIL, REFUSED, timeout, network error | kept for ever | 0.5 s, doubling to 30 s (to 5 s while there is none to keep) |
-//! | no such name, or no address | kept for `hold_empty` and at least two such answers in a row, then removed | the negative TTL, 30 s at most |
+//! | no such name, or no address | kept for `hold_empty` and at least two such answers in a row, then removed | the negative TTL, 30 s at most (`max_ttl` while the other record type has addresses) |
 //!
 //! Decisions worth knowing:
 //!

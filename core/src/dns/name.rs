@@ -141,7 +141,11 @@ impl NameTask {
         let outcome = self.look_up(kind, system).await;
         self.name.count(kind as usize, &outcome);
         let now = Instant::now();
-        let step = self.update(|families| kind.of(families).0.apply(outcome, now, &system.timing));
+        let step = self.update(|families| {
+            let (family, other) = kind.of(families);
+            let served = other.found_at().is_some();
+            family.apply(outcome, now, &system.timing, served)
+        });
         if let Some(event) = step.event {
             self.log(kind, event);
         }

@@ -27,7 +27,7 @@ pub use latency::{HistogramSample, Latency};
 pub use limit::Limit;
 pub use pool::{ConnectFailure, PoolMetrics};
 pub use registry::RETENTION;
-pub use route::{FailureKind, RouteMetrics};
+pub use route::RouteMetrics;
 pub use sample::{
     DnsHostSample, DnsLookupSample, DnsSample, PoolSample, ReloadSample, ScrapeInput,
     ThrottlingSample,

@@ -3,46 +3,10 @@
 use super::latency::{HistogramSample, Latency};
 use super::shard::Sharded;
 use super::status::{self, StatusCounters};
+use edgewright_script::engine::FailureKind;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-
-/// Why a hook failed: the `kind` label of `edgewright_script_failures_total`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum FailureKind {
-    /// The script itself: a thrown error, a wrong type, a missing return.
-    Error,
-    /// Out of operations.
-    Operations,
-    /// Out of CPU or wall time.
-    Time,
-    /// Out of memory, or a value above its size limit.
-    Memory,
-    /// Native code under the script panicked.
-    Panic,
-}
-
-impl FailureKind {
-    const ALL: [FailureKind; 5] = [
-        FailureKind::Error,
-        FailureKind::Operations,
-        FailureKind::Time,
-        FailureKind::Memory,
-        FailureKind::Panic,
-    ];
-
-    /// The label's value.
-    pub fn name(self) -> &'static str {
-        match self {
-            FailureKind::Error => "error",
-            FailureKind::Operations => "operations",
-            FailureKind::Time => "time",
-            FailureKind::Memory => "memory",
-            FailureKind::Panic => "panic",
-        }
-    }
-}
 
 /// Values of the `hook` label; the last one stands for any other name.
 const HOOKS: [&str; 10] = [

@@ -1,6 +1,6 @@
 //! What is known of one request while it is served.
 
-use std::{net::IpAddr, sync::Arc, time::Instant};
+use std::{borrow::Cow, sync::Arc, time::Instant};
 
 use edgewright_script::{
     answer::Answer,
@@ -10,29 +10,31 @@ use edgewright_script::{
 
 use crate::{metrics::InFlight, pools::Picked, worker::Handle};
 
-/// The state of one request.
+/// One request.
 pub struct Context {
     /// The generation that serves it, to its last byte.
     pub(super) handle: Arc<Handle>,
     /// Counts it as long as it lives.
     pub(super) _in_flight: InFlight,
+    pub(super) state: State,
+}
+
+/// What changes while it is served.
+pub(super) struct State {
     pub(super) started: Instant,
     pub(super) route: Option<RouteId>,
-    /// The site, when no route fits.
+    /// The site, once it is known.
     pub(super) site: Option<SiteId>,
     pub(super) captures: Captures,
     pub(super) pool: Option<PoolId>,
     /// The endpoint in use; it gives its slot back when dropped.
     pub(super) picked: Option<Picked>,
-    /// How often an upstream connection was tried.
-    pub(super) attempts: u8,
-    pub(super) client_ip: Option<IpAddr>,
+    /// Why the proxy answers by itself, when it is no hook's answer.
+    pub(super) refusal: Option<Refusal>,
     /// Body bytes read from the client so far.
     pub(super) body_bytes: u64,
-    /// A response that replaces the upstream's, made by `on_response`.
-    pub(super) replacement: Option<Answer>,
-    /// Why the proxy answers by itself.
-    pub(super) reason: Option<Reason>,
+    /// How often an upstream connection was tried.
+    pub(super) attempts: u8,
     /// Whether `on_response` hooks have run: they run once.
     pub(super) response_hooks_done: bool,
     /// What few requests need.
@@ -48,27 +50,76 @@ pub(super) struct Rare {
     pub(super) matched_path: Option<String>,
     /// The identifier, once it was asked for.
     pub(super) id: Option<String>,
-    /// When the upstream must have answered.
+    /// When the upstream's response header must be there.
     pub(super) deadline: Option<Instant>,
+    /// A response that replaces the upstream's, made by `on_response`.
+    pub(super) replacement: Option<Answer>,
 }
 
 /// Why the proxy answers by itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reason {
-    /// A hook failed: nothing more of the program runs.
-    HookFailed,
-    /// A request that can't be served: the text says why.
-    Refused(u16, &'static str),
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Refusal {
+    /// The status of the answer.
+    pub(super) status: u16,
+    /// What the client is told.
+    pub(super) reason: Cow<'static, str>,
+    /// Whether a hook failed: then nothing more of the program runs.
+    pub(super) hook_failed: bool,
+}
+
+impl Refusal {
+    pub(super) fn new(status: u16, reason: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            status,
+            reason: reason.into(),
+            hook_failed: false,
+        }
+    }
+
+    /// The answer to a request whose hook failed. It says nothing of the program.
+    pub(super) fn hook_failed() -> Self {
+        Self {
+            hook_failed: true,
+            ..Self::new(500, "internal error")
+        }
+    }
 }
 
 impl Context {
-    pub(super) fn rare(&mut self) -> &mut Rare {
-        self.rare.get_or_insert_default()
+    pub(super) fn new(handle: Arc<Handle>, in_flight: InFlight) -> Self {
+        Self {
+            handle,
+            _in_flight: in_flight,
+            state: State {
+                started: Instant::now(),
+                route: None,
+                site: None,
+                captures: Captures::default(),
+                pool: None,
+                picked: None,
+                refusal: None,
+                body_bytes: 0,
+                attempts: 0,
+                response_hooks_done: false,
+                rare: None,
+            },
+        }
     }
 
     /// The label of logs.
     pub(super) fn label(&self) -> &str {
-        self.route
-            .map_or("none", |route| &self.handle.route(route).label)
+        let route = self.state.route;
+        route.map_or(crate::metrics::NO_ROUTE, |route| &self.handle.route(route).label)
+    }
+}
+
+impl State {
+    pub(super) fn rare(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_default()
+    }
+
+    /// The response that `on_response` made in place of the upstream's.
+    pub(super) fn take_replacement(&mut self) -> Option<Answer> {
+        self.rare.as_mut()?.replacement.take()
     }
 }

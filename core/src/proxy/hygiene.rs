@@ -35,6 +35,13 @@ const fn over(status: u16, reason: &'static str, limit: Limit) -> Refusal {
     }
 }
 
+/// The body is longer than `[limits] request_body`.
+pub const BODY_TOO_LARGE: Refusal = over(
+    413,
+    "the request's body is too large",
+    Limit::RequestBody,
+);
+
 /// The longest method; the longest registered one has 17 letters
 /// (RFC 9110 section 16.1.1 and its registry).
 const METHOD_LENGTH: usize = 32;

@@ -7,12 +7,14 @@ use http::{HeaderName, HeaderValue, StatusCode, Version};
 use pingora_http::{RequestHeader, ResponseHeader};
 use pingora_proxy::Session;
 
-use super::{client, context::Context, path};
+use super::{client, context::State, path};
+use crate::generation::Generation;
 
 /// A request while a hook runs.
 pub(super) struct RequestView<'a> {
     pub(super) session: &'a mut Session,
-    pub(super) context: &'a mut Context,
+    pub(super) generation: &'a Generation,
+    pub(super) state: &'a mut State,
 }
 
 impl RequestView<'_> {
@@ -21,14 +23,16 @@ impl RequestView<'_> {
     }
 
     /// The path that the captures point into.
-    fn matched_path(&self) -> &str {
-        let changed = self
-            .context
-            .rare
-            .as_ref()
-            .and_then(|rare| rare.matched_path.as_deref());
-        changed.unwrap_or_else(|| self.path())
+    pub(super) fn matched_path(&self) -> &str {
+        matched_path(self.state, self.path())
     }
+}
+
+/// The path that the captures point into: the one that the route matched, even when a hook has
+/// set another one since.
+pub(super) fn matched_path<'a>(state: &'a State, current: &'a str) -> &'a str {
+    let kept = state.rare.as_ref().and_then(|rare| rare.matched_path.as_deref());
+    kept.unwrap_or(current)
 }
 
 impl Request for RequestView<'_> {
@@ -50,7 +54,7 @@ impl Request for RequestView<'_> {
 
     fn raw_path(&self) -> &str {
         let sent = self
-            .context
+            .state
             .rare
             .as_ref()
             .and_then(|rare| rare.raw_path.as_deref());
@@ -62,9 +66,7 @@ impl Request for RequestView<'_> {
     }
 
     fn client_ip(&self) -> IpAddr {
-        self.context
-            .client_ip
-            .unwrap_or_else(|| client::ip(self.session, &self.context.handle.config.trusted_proxies))
+        client::ip(self.session, &self.generation.config.trusted_proxies)
     }
 
     fn peer_ip(&self) -> IpAddr {
@@ -80,20 +82,20 @@ impl Request for RequestView<'_> {
     }
 
     fn param(&self, name: &str) -> Option<&str> {
-        let route = self.context.handle.route(self.context.route?);
+        let route = self.generation.route(self.state.route?);
         let index = route.pattern.names().position(|known| known == name)?;
-        self.context.captures.get(self.matched_path(), index)
+        self.state.captures.get(self.matched_path(), index)
     }
 
     fn params(&self) -> Vec<(&str, &str)> {
-        let Some(route) = self.context.route else {
+        let Some(route) = self.state.route else {
             return Vec::new();
         };
-        let names = self.context.handle.route(route).pattern.names();
+        let names = self.generation.route(route).pattern.names();
         let path = self.matched_path();
         names
             .enumerate()
-            .filter_map(|(index, name)| Some((name, self.context.captures.get(path, index)?)))
+            .filter_map(|(index, name)| Some((name, self.state.captures.get(path, index)?)))
             .collect()
     }
 
@@ -120,16 +122,14 @@ impl Request for RequestView<'_> {
     }
 
     fn set_path(&mut self, path: &str) {
-        if self.context.captures.len() > 0 || self.context.route.is_some() {
-            let matched = self.matched_path().to_owned();
-            self.context.rare().matched_path.get_or_insert(matched);
-        }
+        let matched = self.matched_path().to_owned();
+        self.state.rare().matched_path.get_or_insert(matched);
         path::set(self.session.req_header_mut(), path);
     }
 
     fn id(&mut self) -> String {
         let id = self
-            .context
+            .state
             .rare()
             .id
             .get_or_insert_with(|| uuid::Uuid::now_v7().to_string());

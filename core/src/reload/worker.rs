@@ -1,7 +1,6 @@
 //! The reload thread: waits for a trigger, looks at the files, attempts, reports.
 
 use std::any::Any;
-use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -32,7 +31,7 @@ pub(super) struct Worker<T> {
     watcher_errors: u64,
     poll_at: Instant,
     last_began: Option<Instant>,
-    /// Whether the last attempt panicked.
+    /// Whether the attempt that runs has panicked.
     panicked: bool,
 }
 
@@ -40,8 +39,6 @@ pub(super) struct Worker<T> {
 struct Begun {
     at: SystemTime,
     timer: Instant,
-    /// The attempt before panicked.
-    after_panic: bool,
 }
 
 /// Says that the thread has ended, however it ends.
@@ -93,7 +90,8 @@ impl<T: Reloadable> Worker<T> {
             };
             match self.triggers.wait(&plan, &self.options) {
                 Wake::Stop => return,
-                Wake::Files | Wake::Poll => self.look(),
+                Wake::Files => self.look(false),
+                Wake::Poll => self.look(true),
                 Wake::Return => {
                     if self.folders.missing_returned() {
                         self.arm();
@@ -112,7 +110,7 @@ impl<T: Reloadable> Worker<T> {
     }
 
     /// After a file event or by the poll: attempts a reload if anything changed, else stays silent.
-    fn look(&mut self) {
+    fn look(&mut self, by_poll: bool) {
         let begun = self.begin();
         let outcome = match self.changed() {
             Ok(false) => {
@@ -122,9 +120,7 @@ impl<T: Reloadable> Worker<T> {
             Ok(true) => self.reload(),
             Err(failed) => failed,
         };
-        // A target that panics each time it is asked must not fill the log at the pace of the poll.
-        let repeated = begun.after_panic && self.panicked;
-        self.conclude(begun, &outcome, repeated);
+        self.conclude(&begun, &outcome, by_poll);
     }
 
     /// On request: always an outcome. After a failure it attempts again although nothing changed, because
@@ -138,17 +134,17 @@ impl<T: Reloadable> Worker<T> {
             Ok(_) => self.reload(),
             Err(failed) => failed,
         };
-        self.conclude(begun, &outcome, false);
+        self.conclude(&begun, &outcome, false);
         outcome
     }
 
     fn begin(&mut self) -> Begun {
         // Watch first, look after: what changes from here on makes an event.
         self.arm();
+        self.panicked = false;
         Begun {
             at: SystemTime::now(),
             timer: Instant::now(),
-            after_panic: mem::take(&mut self.panicked),
         }
     }
 
@@ -169,9 +165,12 @@ impl<T: Reloadable> Worker<T> {
         }
     }
 
-    fn conclude(&mut self, begun: Begun, outcome: &Outcome, repeated: bool) {
+    fn conclude(&mut self, begun: &Begun, outcome: &Outcome, by_poll: bool) {
         let took = begun.timer.elapsed();
+        let error_before = self.status.last_error.clone();
         self.status.record(outcome, begun.at, took);
+        // A target that panics each time it is asked must not fill the log at the pace of the poll.
+        let repeated = by_poll && self.panicked && self.status.last_error == error_before;
         if !repeated {
             self.log(outcome);
         }

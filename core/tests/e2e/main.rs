@@ -15,6 +15,7 @@ mod commands;
 mod conditions;
 mod configmap_swap;
 mod control_in_path;
+mod demo;
 mod failing_upstream;
 mod fd_limit;
 mod filters;

@@ -1,8 +1,10 @@
 //! What a running proxy tells about itself: log lines, `/status`, `/metrics`, readiness.
 
 use crate::support::client::{Connection, get, request};
+use crate::support::command::edgewright;
 use crate::support::launch::serving;
 use crate::support::metrics;
+use crate::support::ports;
 use crate::support::upstream::{Upstream, ok};
 use crate::support::wait::{Gate, SOON, until};
 
@@ -163,4 +165,18 @@ fn log_lines_can_be_json() {
             "{line}"
         );
     }
+}
+
+#[test]
+fn the_health_command_asks_a_running_one() {
+    let proxy = serving(r#"route("/").respond(200, "ok");"#).start();
+    for address in [proxy.admin(), proxy.health()] {
+        for words in [vec!["health"], vec!["health", "--ready"]] {
+            let address = address.to_string();
+            let words: Vec<&str> = words.into_iter().chain(["--address", &address]).collect();
+            assert_eq!(edgewright(&words).code, Some(0), "{words:?}");
+        }
+    }
+    let closed = ports::free([127, 0, 0, 1].into(), 1)[0].to_string();
+    assert_eq!(edgewright(["health", "--address", &closed]).code, Some(1));
 }

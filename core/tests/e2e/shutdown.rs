@@ -24,7 +24,8 @@ fn an_idle_proxy_ends_at_once() {
         let (status, _) = proxy.wait_exit(AT_ONCE);
         assert_eq!(status.code(), Some(0), "{signal}: {}", proxy.log.text());
         assert_eq!(proxy.log.count("shutting down"), 1);
-        assert_eq!(proxy.log.count("drained"), 1);
+        // Ctrl-C is somebody who does not want to wait.
+        assert_eq!(proxy.log.count("drained"), usize::from(signal == "TERM"));
     }
 }
 

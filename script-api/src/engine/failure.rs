@@ -9,6 +9,7 @@ use crate::diagnostic::{Diagnostic, Place};
 
 /// The kind of a failure; a label of the metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
 pub enum FailureKind {
     /// The program made an error: an unknown value, a wrong type, `throw`, a wrong answer.
     Error,
@@ -23,6 +24,15 @@ pub enum FailureKind {
 }
 
 impl FailureKind {
+    /// All of them, in the order of their discriminants.
+    pub const ALL: [Self; 5] = [
+        Self::Error,
+        Self::Operations,
+        Self::Time,
+        Self::Memory,
+        Self::Panic,
+    ];
+
     /// Its name in logs and metrics.
     pub const fn name(self) -> &'static str {
         match self {
@@ -35,11 +45,28 @@ impl FailureKind {
     }
 }
 
+/// The limit of `[script]` that a hook ran into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ScriptLimit {
+    /// `operations`
+    Operations,
+    /// `time`, or a second on the clock
+    Time,
+    /// `call_depth`
+    CallDepth,
+    /// `string`
+    String,
+    /// `items`, or the number of variables
+    Items,
+}
+
 /// Why a hook gave no verdict. The request that it belongs to ends with a 500.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     /// What kind.
     pub kind: FailureKind,
+    /// The limit that it ran into, if it was one.
+    pub limit: Option<ScriptLimit>,
     /// Where in the program.
     pub place: Place,
     /// What happened, in one line.
@@ -59,6 +86,7 @@ impl Failure {
     pub(super) fn misuse(place: &Place, message: impl Into<String>) -> Self {
         Self {
             kind: FailureKind::Error,
+            limit: None,
             place: place.clone(),
             message: message.into(),
         }
@@ -67,30 +95,45 @@ impl Failure {
     /// Takes over Rhai's error; `hook` is the place of the hook, for errors that have none.
     pub(super) fn from_rhai(error: &EvalAltResult, hook: &Place) -> Self {
         let found = Diagnostic::from_eval_error(error, &hook.file);
-        let (kind, message) = match (innermost(error), budget::exhausted()) {
-            (EvalAltResult::ErrorTerminated(..), Some(Exhausted::Operations)) => (
-                FailureKind::Operations,
-                "more operations than `[script] operations` allows".to_owned(),
-            ),
-            (EvalAltResult::ErrorTerminated(..), Some(Exhausted::Time)) => (
-                FailureKind::Time,
-                "more time than `[script] time` allows".to_owned(),
-            ),
-            (EvalAltResult::ErrorStackOverflow(..), _) => (
-                FailureKind::Memory,
-                "calls nested deeper than `[script] call_depth` allows".to_owned(),
-            ),
-            (EvalAltResult::ErrorDataTooLarge(..) | EvalAltResult::ErrorTooManyVariables(..), _) => {
-                (FailureKind::Memory, found.message)
+        let limit = limit_of(innermost(error));
+        let kind = match limit {
+            None => FailureKind::Error,
+            Some(ScriptLimit::Operations) => FailureKind::Operations,
+            Some(ScriptLimit::Time) => FailureKind::Time,
+            Some(ScriptLimit::CallDepth | ScriptLimit::String | ScriptLimit::Items) => {
+                FailureKind::Memory
             }
-            _ => (FailureKind::Error, found.message),
+        };
+        let message = match limit {
+            Some(ScriptLimit::Operations) => "more operations than `[script] operations` allows",
+            Some(ScriptLimit::Time) => "more time than `[script] time` allows",
+            Some(ScriptLimit::CallDepth) => {
+                "calls nested deeper than `[script] call_depth` allows"
+            }
+            _ => &found.message,
         };
         Self {
             kind,
+            limit,
             place: found.place.unwrap_or_else(|| hook.clone()),
-            message: one_line(&message),
+            message: one_line(message),
         }
     }
+}
+
+fn limit_of(error: &EvalAltResult) -> Option<ScriptLimit> {
+    Some(match error {
+        EvalAltResult::ErrorTerminated(..) => match budget::exhausted()? {
+            Exhausted::Operations => ScriptLimit::Operations,
+            Exhausted::Time => ScriptLimit::Time,
+        },
+        EvalAltResult::ErrorStackOverflow(..) => ScriptLimit::CallDepth,
+        EvalAltResult::ErrorDataTooLarge(what, _) if what.contains("string") => ScriptLimit::String,
+        EvalAltResult::ErrorDataTooLarge(..) | EvalAltResult::ErrorTooManyVariables(..) => {
+            ScriptLimit::Items
+        }
+        _ => return None,
+    })
 }
 
 fn innermost(error: &EvalAltResult) -> &EvalAltResult {

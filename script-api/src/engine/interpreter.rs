@@ -83,6 +83,7 @@ impl Interpreter {
                 // Scope and caches may be left half done: never use them again.
                 let failure = Failure {
                     kind: FailureKind::Panic,
+                    limit: None,
                     place: place.clone(),
                     message: "the interpreter panicked".to_owned(),
                 };

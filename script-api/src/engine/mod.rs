@@ -18,7 +18,7 @@ mod text_api;
 mod value_api;
 
 pub use budget::Limits;
-pub use failure::{Failure, FailureKind};
+pub use failure::{Failure, FailureKind, ScriptLimit};
 pub use hooks::{Choice, Verdict};
 pub use interpreter::Interpreter;
 pub use request_api::REQUEST_PROPERTIES;

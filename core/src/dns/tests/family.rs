@@ -45,7 +45,7 @@ fn nothing(negative_ttl: Option<u64>) -> Outcome {
 fn the_next_refresh_is_the_ttl_less_some_jitter() {
     let now = Instant::now();
     for (ttl, bound) in [(0, 1), (20, 20), (86_400, 300)] {
-        let step = Family::new().apply(found(&["10.0.0.1"], ttl, 0), now, &timing());
+        let step = Family::new().apply(found(&["10.0.0.1"], ttl, 0), now, &timing(), false);
         let bound = Duration::from_secs(bound);
         assert!(
             step.next <= bound && step.next >= bound.mul_f64(0.9),
@@ -61,17 +61,17 @@ fn failures_back_off_and_are_reported_once() {
         let mut family = Family::new();
         let now = Instant::now();
         if known {
-            family.apply(found(&["10.0.0.1"], 20, 0), now, &timing());
+            family.apply(found(&["10.0.0.1"], 20, 0), now, &timing(), false);
         }
         let mut expected: f64 = 0.5;
         for n in 0..40 {
-            let step = family.apply(failed(), now, &timing());
+            let step = family.apply(failed(), now, &timing(), false);
             let next = step.next.as_secs_f64();
             assert!(next <= expected && next >= expected * 0.8, "{n}: {next}");
             assert_eq!(step.event.is_some(), n == 0);
             expected = (expected * 2.0).min(longest);
         }
-        let step = family.apply(found(&["10.0.0.1"], 20, 0), now, &timing());
+        let step = family.apply(found(&["10.0.0.1"], 20, 0), now, &timing(), false);
         assert_eq!(step.event, Some(Event::Recovered));
     }
 }
@@ -80,14 +80,14 @@ fn failures_back_off_and_are_reported_once() {
 fn the_hold_ends_on_time() {
     let mut family = Family::new();
     let start = Instant::now();
-    family.apply(found(&["10.0.0.1"], 5, 0), start, &timing());
+    family.apply(found(&["10.0.0.1"], 5, 0), start, &timing(), false);
     let mut now = start;
-    let mut step = family.apply(nothing(Some(7)), now, &timing());
+    let mut step = family.apply(nothing(Some(7)), now, &timing(), false);
     assert_eq!(step.event, Some(Event::Holding { no_such_name: true }));
     let mut answers = 1;
     while family.found_at().is_some() {
         now += step.next;
-        step = family.apply(nothing(Some(7)), now, &timing());
+        step = family.apply(nothing(Some(7)), now, &timing(), false);
         answers += 1;
     }
     assert_eq!(now - start, Duration::from_secs(30));
@@ -101,14 +101,31 @@ fn a_failure_in_between_starts_the_hold_anew() {
     let mut family = Family::new();
     let start = Instant::now();
     let later = |seconds| start + Duration::from_secs(seconds);
-    family.apply(found(&["10.0.0.1"], 5, 0), start, &timing());
-    family.apply(nothing(None), later(0), &timing());
-    family.apply(failed(), later(20), &timing());
-    family.apply(nothing(None), later(40), &timing());
-    family.apply(nothing(None), later(60), &timing());
+    family.apply(found(&["10.0.0.1"], 5, 0), start, &timing(), false);
+    family.apply(nothing(None), later(0), &timing(), false);
+    family.apply(failed(), later(20), &timing(), false);
+    family.apply(nothing(None), later(40), &timing(), false);
+    family.apply(nothing(None), later(60), &timing(), false);
     assert!(family.found_at().is_some());
-    family.apply(nothing(None), later(70), &timing());
+    family.apply(nothing(None), later(70), &timing(), false);
     assert_eq!(family.found_at(), None);
+}
+
+#[test]
+fn a_family_that_is_empty_beside_the_other_is_not_urgent() {
+    let now = Instant::now();
+    for (served, negative_ttl, expected) in [
+        (false, Some(3600), 30),
+        (false, None, 5),
+        (true, Some(3600), 300),
+        (true, Some(60), 60),
+        (true, None, 30),
+    ] {
+        let mut family = Family::new();
+        family.apply(nothing(negative_ttl), now, &timing(), served);
+        let step = family.apply(nothing(negative_ttl), now, &timing(), served);
+        assert_eq!(step.next, Duration::from_secs(expected));
+    }
 }
 
 #[test]
@@ -119,10 +136,10 @@ fn one_answer_is_not_believed_even_after_the_hold() {
         hold_empty: Duration::ZERO,
         ..timing()
     };
-    family.apply(found(&["10.0.0.1"], 5, 0), start, &hasty);
-    family.apply(nothing(Some(600)), start, &hasty);
+    family.apply(found(&["10.0.0.1"], 5, 0), start, &hasty, false);
+    family.apply(nothing(Some(600)), start, &hasty, false);
     assert!(family.found_at().is_some());
-    family.apply(nothing(Some(600)), start, &hasty);
+    family.apply(nothing(Some(600)), start, &hasty, false);
     assert_eq!(family.found_at(), None);
 }
 
@@ -130,12 +147,16 @@ fn one_answer_is_not_believed_even_after_the_hold() {
 fn the_earlier_candidate_wins() {
     let now = Instant::now();
     let mut families = Families::new();
-    families.a.apply(found(&["10.0.0.1"], 5, 2), now, &timing());
+    families
+        .a
+        .apply(found(&["10.0.0.1"], 5, 2), now, &timing(), false);
     families
         .aaaa
-        .apply(found(&["fd00::1"], 5, 0), now, &timing());
+        .apply(found(&["fd00::1"], 5, 0), now, &timing(), false);
     assert_eq!(families.answer().addresses[..], ips(&["fd00::1"])[..]);
-    families.a.apply(found(&["10.0.0.1"], 5, 0), now, &timing());
+    families
+        .a
+        .apply(found(&["10.0.0.1"], 5, 0), now, &timing(), false);
     assert_eq!(
         families.answer().addresses[..],
         ips(&["10.0.0.1", "fd00::1"])[..]
@@ -150,8 +171,8 @@ fn an_answer_that_is_too_large_is_reported_once() {
     let addresses: Vec<String> = (0..1030).map(|n| format!("fd00::{n:x}")).collect();
     let list: Vec<&str> = addresses.iter().map(|a| &a[..]).skip(1).collect();
     let mut family = Family::new();
-    let step = family.apply(found(&list, 5, 0), now, &timing());
+    let step = family.apply(found(&list, 5, 0), now, &timing(), false);
     assert_eq!(step.event, Some(Event::Capped { left_out: 5 }));
-    let step = family.apply(found(&list, 5, 0), now, &timing());
+    let step = family.apply(found(&list, 5, 0), now, &timing(), false);
     assert_eq!(step.event, None);
 }

@@ -135,3 +135,20 @@ fn what_changed_before_the_first_watch_is_noticed() {
     let reload = crate::reload::spawn(target, initial, EVENTS_ONLY).unwrap();
     serves(&reload, "two");
 }
+
+#[test]
+fn what_changed_in_a_folder_before_it_was_added_is_noticed() {
+    let site = Site::new("one");
+    site.watch_only(&[]);
+    let reload = site.start(EVENTS_ONLY);
+    site.probe.set_closed(true);
+    fs::write(site.file(), "two").unwrap();
+    let answer = reload.submit();
+    eventually("it has read", || site.probe.attempts() == 1);
+    // After the reading and before the watch: no event tells of this.
+    fs::write(site.file(), "three").unwrap();
+    site.watch_only(&[&site.dir]);
+    site.probe.set_closed(false);
+    answer.blocking_recv().unwrap();
+    serves(&reload, "three");
+}

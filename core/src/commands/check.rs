@@ -1,0 +1,71 @@
+//! `edgewright check`.
+
+use std::{path::Path, process::ExitCode};
+
+use edgewright_script::diagnostic::{Diagnostic, Severity};
+use serde_json::json;
+
+use super::{Format, WRONG, report};
+use crate::{
+    config::Overrides,
+    source::{self, Compiled},
+};
+
+pub(super) fn run(path: &Path, format: Format) -> ExitCode {
+    let compiled = source::compile(path, &Overrides::default());
+    match format {
+        Format::Json => {
+            let findings = match &compiled {
+                Ok(compiled) => &compiled.warnings,
+                Err(refused) => &refused.diagnostics.0,
+            };
+            println!("{}", as_json(findings, compiled.as_ref().ok()));
+        }
+        Format::Text => match &compiled {
+            Ok(compiled) => {
+                report::findings(&compiled.warnings, compiled.folder.root());
+                println!(
+                    "{}: {} routes, {} pools, {} hooks",
+                    compiled.config.routes,
+                    compiled.program.routes.len(),
+                    compiled.pools.len(),
+                    compiled.program.hooks.len(),
+                );
+            }
+            Err(refused) => {
+                report::refused(refused);
+                let errors = refused.diagnostics.iter();
+                let errors = errors.filter(|one| one.severity == Severity::Error).count();
+                eprintln!("{errors} error{}", if errors == 1 { "" } else { "s" });
+            }
+        },
+    }
+    match compiled {
+        Ok(_) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::from(WRONG),
+    }
+}
+
+fn as_json(findings: &[Diagnostic], compiled: Option<&Compiled>) -> serde_json::Value {
+    let findings: Vec<_> = findings
+        .iter()
+        .map(|finding| {
+            let place = finding.place.as_ref();
+            json!({
+                "severity": finding.severity.to_string(),
+                "message": finding.message,
+                "file": place.map(|place| &place.file),
+                "line": place.map(|place| place.line),
+                "column": place.map(|place| place.column),
+                "length": place.map(|place| place.length),
+                "help": finding.help,
+            })
+        })
+        .collect();
+    json!({
+        "ok": compiled.is_some(),
+        "findings": findings,
+        "routes": compiled.map(|compiled| compiled.program.routes.len()),
+        "pools": compiled.map(|compiled| compiled.pools.len()),
+    })
+}

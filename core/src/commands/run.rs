@@ -1,0 +1,251 @@
+//! `edgewright run`: from files to a serving process, and to its end.
+
+use std::{
+    net::{SocketAddr, TcpListener, TcpStream},
+    path::PathBuf,
+    process::ExitCode,
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, bail};
+use arc_swap::ArcSwap;
+use pingora_core::{
+    apps::HttpServerOptions,
+    server::{RunArgs, Server, configuration::ServerConf},
+    services::Service as _,
+};
+
+use super::{WRONG, report};
+use crate::{
+    admin,
+    config::{Config, Overrides, Threads},
+    dns::Resolver,
+    live::{Desk, Live},
+    logging,
+    metrics::Metrics,
+    proxy::{Edge, Shared},
+    reload,
+    resources::{cpu::Cpu, keepalive, nofile},
+    shutdown::{self, Lifecycle, Signals},
+    source::{self, Compiled, LastRead, Source},
+};
+
+/// How long a listener may take to answer after the start.
+const LISTEN_WAIT: Duration = Duration::from_secs(30);
+
+pub(super) fn run(path: PathBuf, listen: Vec<SocketAddr>) -> ExitCode {
+    serve(path, Overrides { listen }, |_| {})
+}
+
+/// Serves until the process is told to end. `add` may add services of its own.
+pub(super) fn serve(path: PathBuf, overrides: Overrides, add: impl FnOnce(&mut Server)) -> ExitCode {
+    let compiled = match source::compile(&path, &overrides) {
+        Ok(compiled) => compiled,
+        Err(refused) => {
+            report::refused(&refused);
+            return ExitCode::from(WRONG);
+        }
+    };
+    logging::start(&compiled.config.log);
+    let ended = start(path, overrides, compiled, add);
+    if let Err(error) = &ended {
+        tracing::error!("{error:#}");
+    }
+    logging::finish();
+    match ended {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::from(WRONG),
+    }
+}
+
+fn start(
+    path: PathBuf,
+    overrides: Overrides,
+    compiled: Compiled,
+    add: impl FnOnce(&mut Server),
+) -> anyhow::Result<()> {
+    let config = compiled.config.clone();
+    let lifecycle = Arc::new(Lifecycle::default());
+    let open_files = nofile::raise().context("the limit on open files can't be read")?;
+    tracing::info!("{open_files}");
+    let cpu = Cpu::read();
+    let threads = match config.server.threads {
+        Threads::Auto => cpu.threads(),
+        Threads::Count(count) => count,
+    };
+    tracing::info!("{}", cpu.line(threads));
+    for listener in &config.listeners {
+        check_free(listener.address)?;
+    }
+
+    let metrics = Arc::new(Metrics::new(threads));
+    let resolver = Arc::new(Resolver::start(&config.dns)?);
+    let source = Source {
+        path,
+        overrides,
+        resolver: resolver.clone(),
+        metrics: metrics.clone(),
+        workers: threads,
+    };
+    let last = LastRead::of(&compiled.folder);
+    for warning in &compiled.warnings {
+        tracing::warn!("{}", warning.summary());
+    }
+    let generation = source.generation(compiled, None)?;
+    tracing::info!("loaded revision={} {}", generation.revision, generation.summary());
+    let initial = reload::Initial {
+        revision: generation.revision.clone(),
+        loaded_at: generation.loaded_at,
+    };
+    let shared = Arc::new(Shared {
+        generation: ArcSwap::from_pointee(generation),
+        metrics: metrics.clone(),
+        lifecycle: lifecycle.clone(),
+    });
+    let live = Live::new(source, shared.clone(), last);
+    let reload = reload::spawn(live, initial, reload::Options::default())?;
+    let _hangup = reload::reload_on_hangup(&reload)?;
+    let desk = Arc::new(Desk {
+        shared: shared.clone(),
+        reload,
+        lifecycle: lifecycle.clone(),
+        resolver,
+        cpu,
+        threads,
+        open_files: open_files.after,
+        started_with: config.clone(),
+    });
+    let _admin = start_admin(&config, desk)?;
+
+    // A name that no resolver answers must not keep the proxy from starting.
+    let pools_ready = shared.generation.load().pools.wait_ready(config.dns.startup_timeout);
+    if !pools_ready {
+        tracing::warn!("some names are not resolved yet: their pools answer 503 until they are");
+    }
+    let mut server = server(&config, threads, open_files.after);
+    add_proxy(&mut server, &config, Edge::new(shared));
+    add(&mut server);
+    drain_beside(&server, metrics, &config)?;
+    announce(&config, &lifecycle)?;
+    server.run(RunArgs {
+        shutdown_signal: Box::new(Signals::new(lifecycle, config.server.shutdown.delay)),
+    });
+    Ok(())
+}
+
+/// Pingora panics in a task of its own when an address is taken; this makes it an ordinary error.
+fn check_free(address: SocketAddr) -> anyhow::Result<()> {
+    TcpListener::bind(address)
+        .map(drop)
+        .with_context(|| format!("can't listen on {address}"))
+}
+
+fn start_admin(config: &Config, desk: Arc<Desk>) -> anyhow::Result<Option<admin::Server>> {
+    let mut listeners = Vec::new();
+    for (role, name, address) in [
+        (admin::Role::Admin, "admin", config.admin),
+        (admin::Role::Health, "health", config.health),
+    ] {
+        let Some(address) = address else { continue };
+        let listener = admin::Listener::bind(role, address)
+            .with_context(|| format!("can't listen on {address} ([{name}] address)"))?;
+        tracing::info!("{name} on {}", listener.address());
+        listeners.push(listener);
+    }
+    if listeners.is_empty() {
+        return Ok(None);
+    }
+    let server = admin::Server::start(listeners, desk, admin::Settings::default())?;
+    Ok(Some(server))
+}
+
+/// Every setting whose default would spoil something is set: see `docs/architecture.md`.
+fn server(config: &Config, threads: usize, open_files: u64) -> Server {
+    let kept = config
+        .server
+        .upstream_keepalive
+        .unwrap_or_else(|| keepalive::auto(open_files));
+    let configuration = ServerConf {
+        threads,
+        // A request stays on its thread: its interpreter and counters are there.
+        work_stealing: false,
+        upstream_keepalive_pool_size: keepalive::per_thread(kept, threads),
+        // Our own draining ends the process before this is over.
+        grace_period_seconds: Some(config.server.shutdown.drain.as_secs() + 1),
+        graceful_shutdown_timeout_seconds: Some(0),
+        max_retries: 4,
+        ..ServerConf::default()
+    };
+    Server::new_with_opt_and_conf(None, configuration)
+}
+
+fn add_proxy(server: &mut Server, config: &Config, edge: Edge) {
+    let mut service =
+        pingora_proxy::http_proxy_service_with_name(&server.configuration, edge, "proxy");
+    if let Some(proxy) = service.app_logic_mut() {
+        let mut options = HttpServerOptions::default();
+        options.keepalive_request_limit = Some(config.limits.keepalive_requests);
+        proxy.server_options = Some(options);
+    }
+    for listener in &config.listeners {
+        service.add_tcp(&listener.address.to_string());
+    }
+    debug_assert_eq!(service.name(), "proxy");
+    server.add_service(service);
+}
+
+fn drain_beside(server: &Server, metrics: Arc<Metrics>, config: &Config) -> anyhow::Result<()> {
+    let phases = server.watch_execution_phase();
+    let shutdown = config.server.shutdown;
+    thread::Builder::new()
+        .name("drain".to_owned())
+        .spawn(move || {
+            shutdown::end_when_drained(phases, &metrics, shutdown, || {
+                logging::finish();
+                std::process::exit(0);
+            });
+        })
+        .context("can't start the thread that drains")?;
+    Ok(())
+}
+
+/// Says where the proxy listens, once it does.
+fn announce(config: &Config, lifecycle: &Arc<Lifecycle>) -> anyhow::Result<()> {
+    let addresses: Vec<SocketAddr> = config.listeners.iter().map(|l| l.address).collect();
+    let lifecycle = lifecycle.clone();
+    thread::Builder::new()
+        .name("announce".to_owned())
+        .spawn(move || {
+            for address in &addresses {
+                if let Err(error) = wait_until_answers(*address) {
+                    tracing::error!("{error:#}");
+                    logging::finish();
+                    std::process::exit(i32::from(WRONG));
+                }
+                tracing::info!("listening on {address}");
+            }
+            lifecycle.serving();
+        })
+        .context("can't start the thread that waits for the listeners")?;
+    Ok(())
+}
+
+fn wait_until_answers(address: SocketAddr) -> anyhow::Result<()> {
+    let mut probe = address;
+    if probe.ip().is_unspecified() {
+        probe.set_ip(match probe.ip() {
+            std::net::IpAddr::V4(_) => std::net::Ipv4Addr::LOCALHOST.into(),
+            std::net::IpAddr::V6(_) => std::net::Ipv6Addr::LOCALHOST.into(),
+        });
+    }
+    let deadline = Instant::now() + LISTEN_WAIT;
+    while TcpStream::connect_timeout(&probe, Duration::from_secs(1)).is_err() {
+        if Instant::now() > deadline {
+            bail!("{address} does not answer {} s after the start", LISTEN_WAIT.as_secs());
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    Ok(())
+}

@@ -1,0 +1,238 @@
+//! The generation in force, as the reload pipeline and the admin listener see it.
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use edgewright_script::diagnostic::Diagnostic;
+use serde_json::json;
+
+use crate::{
+    admin::{Operations, ReloadAnswer},
+    config::Config,
+    dns::Resolver,
+    metrics::{ReloadSample, ScrapeInput, ThrottlingSample},
+    pools::Readiness,
+    proxy::Shared,
+    reload::{Outcome, ReloadHandle, ReloadStatus, Reloadable},
+    resources::cpu::Cpu,
+    shutdown::Lifecycle,
+    source::{LastRead, Refused, Source},
+};
+
+/// The generation in force, replaced by what the files say.
+pub struct Live {
+    source: Source,
+    shared: Arc<Shared>,
+    /// What the last attempt read; `None` when it got no consistent reading.
+    last: Option<LastRead>,
+}
+
+impl Live {
+    /// `last` is what the load at the start read.
+    pub(crate) fn new(source: Source, shared: Arc<Shared>, last: LastRead) -> Self {
+        Self {
+            source,
+            shared,
+            last: Some(last),
+        }
+    }
+}
+
+impl Reloadable for Live {
+    fn changed(&mut self) -> bool {
+        self.last.as_ref().is_none_or(|last| !last.is_current())
+    }
+
+    fn reload(&mut self) -> Outcome {
+        let serving = self.shared.generation.load_full();
+        let compiled = match self.source.compile() {
+            Ok(compiled) => compiled,
+            Err(Refused { diagnostics, last }) => {
+                self.last = last;
+                return Outcome::Failed {
+                    errors: diagnostics.0,
+                };
+            }
+        };
+        self.last = Some(LastRead::of(&compiled.folder));
+        if compiled.folder.fingerprint() == serving.fingerprint {
+            return Outcome::Unchanged {
+                revision: serving.revision.clone(),
+            };
+        }
+        for warning in &compiled.warnings {
+            tracing::warn!("{}", warning.summary());
+        }
+        let startup_timeout = compiled.config.dns.startup_timeout;
+        match self.source.generation(compiled, Some(&serving)) {
+            Err(error) => Outcome::Failed {
+                errors: vec![error],
+            },
+            Ok(generation) => {
+                // A pool that is new gets its first answer before it gets requests.
+                generation.pools.wait_ready(startup_timeout);
+                for key in restart_required(&serving.config, &generation.config) {
+                    tracing::warn!("{key} has changed: it takes effect at the next start");
+                }
+                let outcome = Outcome::Loaded {
+                    revision: generation.revision.clone(),
+                    summary: generation.summary(),
+                };
+                self.shared.generation.store(Arc::new(generation));
+                outcome
+            }
+        }
+    }
+
+    fn watched_dirs(&self) -> Vec<PathBuf> {
+        let known = self.last.as_ref().map(|last| last.watched.clone());
+        known.unwrap_or_else(|| vec![self.source.folder_path()])
+    }
+}
+
+/// What differs and can't be changed while the process runs.
+fn restart_required(old: &Config, new: &Config) -> Vec<&'static str> {
+    let differs = [
+        ("[server] threads", old.server.threads != new.server.threads),
+        (
+            "[server] upstream_keepalive",
+            old.server.upstream_keepalive != new.server.upstream_keepalive,
+        ),
+        ("[[listeners]]", old.listeners != new.listeners),
+        ("[admin] address", old.admin != new.admin),
+        ("[health] address", old.health != new.health),
+        ("[log]", old.log != new.log),
+        (
+            "[limits] keepalive_requests",
+            old.limits.keepalive_requests != new.limits.keepalive_requests,
+        ),
+    ];
+    differs
+        .into_iter()
+        .filter_map(|(key, differs)| differs.then_some(key))
+        .collect()
+}
+
+/// What the admin and health listeners ask.
+pub struct Desk {
+    /// What all requests share.
+    pub shared: Arc<Shared>,
+    /// The reload pipeline.
+    pub reload: ReloadHandle,
+    /// Starting, serving or ending.
+    pub lifecycle: Arc<Lifecycle>,
+    /// Resolves the names of pools.
+    pub resolver: Arc<Resolver>,
+    /// What the process may use.
+    pub cpu: Cpu,
+    /// Worker threads.
+    pub threads: usize,
+    /// The limit on open files.
+    pub open_files: u64,
+    /// The configuration at the start: what only a restart changes is in force as it says.
+    pub started_with: Config,
+}
+
+/// How long `POST /reload` waits for its outcome.
+const RELOAD_WAIT: Duration = Duration::from_secs(60);
+
+impl Operations for Desk {
+    fn readiness(&self) -> Result<(), String> {
+        self.lifecycle.readiness()?;
+        let generation = self.shared.generation.load();
+        if generation.can_serve() {
+            return Ok(());
+        }
+        let waiting: Vec<String> = generation
+            .pools
+            .iter()
+            .filter_map(|pool| match pool.readiness() {
+                Readiness::Ready => None,
+                Readiness::Waiting(names) => Some(names.join(", ")),
+            })
+            .collect();
+        Err(if waiting.is_empty() {
+            "no pool has an address".to_owned()
+        } else {
+            format!("no pool has an address yet; waiting for {}", waiting.join(", "))
+        })
+    }
+
+    fn metrics(&self) -> Vec<u8> {
+        let generation = self.shared.generation.load();
+        let status = self.reload.status();
+        let input = ScrapeInput {
+            reload: reload_sample(&status),
+            dns: self.resolver.snapshot().into(),
+            pools: generation
+                .pools
+                .iter()
+                .map(|pool| pool.snapshot().into())
+                .collect(),
+            throttling: self.cpu.throttling().map(|throttling| ThrottlingSample {
+                periods: throttling.periods,
+                throttled_periods: throttling.throttled_periods,
+                throttled_micros: throttling.throttled_micros,
+            }),
+            threads: self.threads,
+            open_files_limit: self.open_files,
+        };
+        self.shared.metrics.render(&input)
+    }
+
+    fn status(&self) -> serde_json::Value {
+        let generation = self.shared.generation.load();
+        let reload = self.reload.status();
+        let pools: Vec<_> = generation
+            .pools
+            .iter()
+            .map(|pool| pool.snapshot())
+            .collect();
+        json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "revision": reload.revision,
+            "loaded_at": reload.loaded_at,
+            "last_attempt": reload.last_attempt,
+            "last_error": reload.last_error,
+            "reloads": reload.counts,
+            "watching": reload.watching,
+            "polling": reload.polling,
+            "restart_required": restart_required(&self.started_with, &generation.config),
+            "uptime": self.lifecycle.uptime().as_secs_f64(),
+            "ready": self.readiness().err().map_or_else(|| json!(true), |reason| json!(reason)),
+            "threads": self.threads,
+            "cpu": self.cpu.to_string(),
+            "open_files_limit": self.open_files,
+            "requests_in_flight": self.shared.metrics.in_flight(),
+            "routes": generation.program.routes.len(),
+            "pools": pools,
+            "dns": self.resolver.snapshot(),
+        })
+    }
+
+    fn reload(&self) -> ReloadAnswer {
+        let failed = |errors: &[Diagnostic]| ReloadAnswer::Failed {
+            errors: errors.iter().map(Diagnostic::summary).collect(),
+        };
+        match self.reload.request(RELOAD_WAIT) {
+            Ok(Outcome::Loaded { revision, .. }) => ReloadAnswer::Loaded { revision },
+            Ok(Outcome::Unchanged { revision }) => ReloadAnswer::Unchanged { revision },
+            Ok(Outcome::Failed { errors }) => failed(&errors),
+            Err(error) => ReloadAnswer::Failed {
+                errors: vec![error.to_string()],
+            },
+        }
+    }
+}
+
+fn reload_sample(status: &ReloadStatus) -> ReloadSample {
+    ReloadSample {
+        loaded: status.counts.loaded,
+        unchanged: status.counts.unchanged,
+        failed: status.counts.failed,
+        last_successful: status.last_error.is_none(),
+        last_success: Some(status.loaded_at),
+        last_duration: status.last_attempt.as_ref().map(|attempt| attempt.duration),
+        watch_errors: status.watch_errors,
+        revision: status.revision.clone(),
+    }
+}

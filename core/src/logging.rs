@@ -1,0 +1,44 @@
+//! Log lines on standard error, written by a thread of their own.
+
+use std::sync::{Mutex, PoisonError};
+
+use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
+use tracing_subscriber::EnvFilter;
+
+use crate::config::{Format, Log};
+
+/// Lines that wait to be written. When standard error is not read, further lines are dropped
+/// rather than holding up requests.
+const WAITING_LINES: usize = 16_384;
+
+static WRITER: Mutex<Option<WorkerGuard>> = Mutex::new(None);
+
+/// Begins to log as the configuration says. Does nothing when the process logs already.
+pub fn start(log: &Log) {
+    let (writer, guard) = NonBlockingBuilder::default()
+        .buffered_lines_limit(WAITING_LINES)
+        .lossy(true)
+        .thread_name("log")
+        .finish(std::io::stderr());
+    // Pingora tells of each broken client connection at the level of errors.
+    let filter = EnvFilter::new(format!(
+        "warn,pingora_proxy=off,edgewright={level},edgewright_script={level}",
+        level = log.level
+    ));
+    let subscriber = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(writer)
+        .with_target(false);
+    let started = match log.format {
+        Format::Text => subscriber.with_ansi(false).try_init(),
+        Format::Json => subscriber.json().flatten_event(true).try_init(),
+    };
+    if started.is_ok() {
+        *WRITER.lock().unwrap_or_else(PoisonError::into_inner) = Some(guard);
+    }
+}
+
+/// Writes what still waits. For the end of the process.
+pub fn finish() {
+    drop(WRITER.lock().unwrap_or_else(PoisonError::into_inner).take());
+}

@@ -1,0 +1,105 @@
+//! Responses that the proxy makes itself.
+
+use std::{sync::Arc, time::SystemTime};
+
+use bytes::Bytes;
+use edgewright_script::{answer::Answer, engine::Verdict};
+use http::{HeaderValue, Method, StatusCode, header};
+use pingora_error::Result;
+use pingora_http::ResponseHeader;
+use pingora_proxy::Session;
+
+use super::{
+    context::{Refusal, State},
+    filters, hooks,
+};
+use crate::worker::Handle;
+
+/// Sends an answer of the program, after the `on_response` hooks.
+pub(super) async fn answer(
+    session: &mut Session,
+    handle: &Arc<Handle>,
+    state: &mut State,
+    answer: Answer,
+) -> Result<()> {
+    let (header, body) = finish(session, handle, state, answer)?;
+    write(session, header, body).await
+}
+
+/// Sends the answer to a request that can't be served, after the `on_response` hooks, unless a
+/// hook has failed.
+pub(super) async fn refuse(
+    session: &mut Session,
+    handle: &Arc<Handle>,
+    state: &mut State,
+    refusal: &Refusal,
+) -> Result<()> {
+    let text = format!("{} {}\n", refusal.status, refusal.reason);
+    let made = Answer::new(i64::from(refusal.status), text).unwrap_or_else(|_| Answer {
+        status: StatusCode::INTERNAL_SERVER_ERROR,
+        headers: Vec::new(),
+        body: Bytes::new(),
+    });
+    if refusal.hook_failed {
+        state.response_hooks_done = true;
+    }
+    answer(session, handle, state, made).await
+}
+
+/// Runs hooks and header filters over an answer.
+fn finish(
+    session: &mut Session,
+    handle: &Arc<Handle>,
+    state: &mut State,
+    answer: Answer,
+) -> Result<(Box<ResponseHeader>, Bytes)> {
+    let mut header = header_of(&answer)?;
+    let mut body = answer.body;
+    match hooks::on_response(session, handle, state, &mut header, true) {
+        Ok(Verdict::Continue) => {}
+        Ok(Verdict::Answer(other)) => {
+            header = header_of(&other)?;
+            body = other.body;
+        }
+        Err(hooks::Failed) => {
+            let refusal = Refusal::hook_failed();
+            let text = format!("{} {}\n", refusal.status, refusal.reason);
+            header = Box::new(ResponseHeader::build(refusal.status, Some(4))?);
+            body = Bytes::from(text);
+        }
+    }
+    if let Some(route) = state.route {
+        filters::change_response(&mut header, &handle.route(route).response_headers);
+    }
+    let date = httpdate::fmt_http_date(SystemTime::now());
+    if let Ok(date) = HeaderValue::try_from(date) {
+        header.insert_header(header::DATE, date)?;
+    }
+    if !bodiless(header.status) {
+        header.insert_header(header::CONTENT_LENGTH, HeaderValue::from(body.len()))?;
+    }
+    Ok((header, body))
+}
+
+fn header_of(answer: &Answer) -> Result<Box<ResponseHeader>> {
+    let mut header = ResponseHeader::build(answer.status, Some(answer.headers.len() + 3))?;
+    for (name, value) in &answer.headers {
+        header.append_header(name.clone(), value.clone())?;
+    }
+    Ok(Box::new(header))
+}
+
+/// RFC 9110 sections 15.3.5 and 15.4.5.
+fn bodiless(status: StatusCode) -> bool {
+    matches!(status.as_u16(), 204 | 304)
+}
+
+async fn write(session: &mut Session, header: Box<ResponseHeader>, body: Bytes) -> Result<()> {
+    let silent = session.req_header().method == Method::HEAD || bodiless(header.status);
+    let end = silent || body.is_empty();
+    session.write_response_header(header, end).await?;
+    if end {
+        return session.write_response_body(None, true).await;
+    }
+    session.write_response_body(Some(body), true).await
+}

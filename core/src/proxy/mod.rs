@@ -1,0 +1,341 @@
+//! Pingora's phases, driving the program.
+//!
+//! The way of a request: [`hygiene`] refuses what no edge should pass on; [`admit`] finds the
+//! normal form, the route, runs the hooks and chooses the destination; [`upstream`] chooses the
+//! endpoint; [`filters`] change headers and paths on the way out and back; [`local`] writes what
+//! the proxy answers itself.
+
+mod admit;
+mod client;
+mod context;
+mod filters;
+mod hooks;
+pub mod hygiene;
+mod local;
+mod path;
+mod upstream;
+mod view;
+
+use std::{sync::Arc, time::Duration};
+
+use arc_swap::ArcSwap;
+use async_trait::async_trait;
+use bytes::Bytes;
+use edgewright_script::engine::Verdict;
+use http::{Version, header};
+use pingora_core::{protocols::Digest, upstreams::peer::HttpPeer};
+use pingora_error::{Error, ErrorSource, ErrorType, Result};
+use pingora_http::{RequestHeader, ResponseHeader};
+use pingora_proxy::{FailToProxy, ProxyHttp, Session};
+
+pub use context::Context;
+
+use crate::{
+    generation::Generation,
+    metrics::{Limit, Metrics},
+    shutdown::Lifecycle,
+    worker,
+};
+use admit::Admission;
+use context::Refusal;
+
+/// What all requests share.
+pub struct Shared {
+    /// The generation in force.
+    pub generation: ArcSwap<Generation>,
+    /// Counters of the process.
+    pub metrics: Arc<Metrics>,
+    /// Starting, serving or ending.
+    pub lifecycle: Arc<Lifecycle>,
+}
+
+/// The proxy.
+pub struct Edge {
+    shared: Arc<Shared>,
+}
+
+impl Edge {
+    /// A proxy that serves with the generation in `shared`.
+    pub fn new(shared: Arc<Shared>) -> Self {
+        Self { shared }
+    }
+}
+
+/// An error that only says: what is to be answered stands in the context.
+fn refused(status: u16) -> Box<Error> {
+    Error::new_in(ErrorType::HTTPStatus(status))
+}
+
+#[async_trait]
+impl ProxyHttp for Edge {
+    type CTX = Context;
+
+    fn new_ctx(&self) -> Context {
+        let handle = worker::current(&self.shared.generation);
+        Context::new(handle, self.shared.metrics.begin_request())
+    }
+
+    async fn early_request_filter(
+        &self,
+        session: &mut Session,
+        context: &mut Context,
+    ) -> Result<()> {
+        let limits = &context.handle.config.limits;
+        session.set_read_timeout(Some(limits.request_read_timeout));
+        session.set_write_timeout(Some(limits.response_write_timeout));
+        session.set_total_drain_timeout(Some(limits.request_read_timeout));
+        // 0 is Pingora's "for ever"; a connection that is to be closed stays so.
+        if self.shared.lifecycle.is_ending() {
+            session.set_keepalive(None);
+        } else if session.get_keepalive() == Some(0) {
+            session.set_keepalive(Some(limits.keepalive_timeout.as_secs()));
+        }
+        let Some(raw) = session.as_http1().map(|http1| http1.get_headers_raw_bytes()) else {
+            return Ok(());
+        };
+        let header = session.req_header();
+        let head = hygiene::Head {
+            raw: &raw,
+            method: &header.method,
+            http_1_1: header.version >= Version::HTTP_11,
+        };
+        let checked = hygiene::check(head, limits).and_then(|()| {
+            let length = header.headers.get(header::CONTENT_LENGTH);
+            let length: Option<u64> = length.and_then(|value| value.to_str().ok()?.parse().ok());
+            match (length, limits.request_body) {
+                (Some(length), Some(most)) if length > most => Err(hygiene::BODY_TOO_LARGE),
+                _ => Ok(()),
+            }
+        });
+        if let Err(found) = checked {
+            if let Some(limit) = found.limit {
+                self.shared.metrics.limit_hit(limit);
+            }
+            context.state.refusal = Some(Refusal::new(found.status, found.reason));
+            // What follows on this connection may not be what it seems.
+            session.set_keepalive(None);
+            return Err(refused(found.status));
+        }
+        Ok(())
+    }
+
+    async fn request_filter(&self, session: &mut Session, context: &mut Context) -> Result<bool> {
+        match admit::admit(session, context) {
+            Admission::Proxy => Ok(false),
+            Admission::Answer(answer) => {
+                let Context { handle, state, .. } = context;
+                local::answer(session, handle, state, answer).await?;
+                Ok(true)
+            }
+            Admission::Refuse(refusal) => {
+                let Context { handle, state, .. } = context;
+                local::refuse(session, handle, state, &refusal).await?;
+                Ok(true)
+            }
+        }
+    }
+
+    async fn upstream_peer(
+        &self,
+        _session: &mut Session,
+        context: &mut Context,
+    ) -> Result<Box<HttpPeer>> {
+        upstream::peer(context)
+    }
+
+    fn fail_to_connect(
+        &self,
+        _session: &mut Session,
+        _peer: &HttpPeer,
+        context: &mut Context,
+        error: Box<Error>,
+    ) -> Box<Error> {
+        upstream::connect_failed(context, error)
+    }
+
+    async fn connected_to_upstream(
+        &self,
+        _session: &mut Session,
+        reused: bool,
+        _peer: &HttpPeer,
+        _fd: std::os::unix::io::RawFd,
+        _digest: Option<&Digest>,
+        context: &mut Context,
+    ) -> Result<()> {
+        // An earlier endpoint's failure is no longer what the client would be told.
+        context.state.refusal = None;
+        if let Some(pool) = context.state.pool {
+            context.handle.pool(pool).1.connected(reused);
+        }
+        Ok(())
+    }
+
+    async fn upstream_request_filter(
+        &self,
+        session: &mut Session,
+        upstream: &mut RequestHeader,
+        context: &mut Context,
+    ) -> Result<()> {
+        filters::change_request(session, &context.handle, &context.state, upstream);
+        Ok(())
+    }
+
+    async fn request_body_filter(
+        &self,
+        _session: &mut Session,
+        body: &mut Option<Bytes>,
+        _end: bool,
+        context: &mut Context,
+    ) -> Result<()> {
+        if let (Some(most), Some(chunk)) = (context.handle.config.limits.request_body, body) {
+            context.state.body_bytes += chunk.len() as u64;
+            if context.state.body_bytes > most {
+                self.shared.metrics.limit_hit(Limit::RequestBody);
+                return Err(Error::new_down(ErrorType::HTTPStatus(413)));
+            }
+        }
+        Ok(())
+    }
+
+    async fn upstream_response_filter(
+        &self,
+        _session: &mut Session,
+        response: &mut ResponseHeader,
+        _context: &mut Context,
+    ) -> Result<()> {
+        filters::clean_response(response);
+        Ok(())
+    }
+
+    async fn response_filter(
+        &self,
+        session: &mut Session,
+        response: &mut ResponseHeader,
+        context: &mut Context,
+    ) -> Result<()> {
+        if response.status.is_informational() && response.status.as_u16() != 101 {
+            return Ok(());
+        }
+        let Context { handle, state, .. } = context;
+        let Some(route) = state.route.map(|route| handle.route(route)) else {
+            return Ok(());
+        };
+        if !route.on_response.is_empty() {
+            match hooks::on_response(session, handle, state, response, false) {
+                Ok(Verdict::Continue) => {}
+                Ok(Verdict::Answer(answer)) => {
+                    let status = answer.status.as_u16();
+                    state.rare().replacement = Some(answer);
+                    return Err(refused(status));
+                }
+                Err(hooks::Failed) => {
+                    state.refusal = Some(Refusal::hook_failed());
+                    return Err(refused(500));
+                }
+            }
+        }
+        filters::change_response(response, &route.response_headers);
+        Ok(())
+    }
+
+    fn error_while_proxy(
+        &self,
+        peer: &HttpPeer,
+        session: &mut Session,
+        error: Box<Error>,
+        _context: &mut Context,
+        reused: bool,
+    ) -> Box<Error> {
+        upstream::failed_in_use(peer, session, error, reused)
+    }
+
+    async fn fail_to_proxy(
+        &self,
+        session: &mut Session,
+        error: &Error,
+        context: &mut Context,
+    ) -> FailToProxy {
+        let Context { handle, state, .. } = context;
+        let begun = session
+            .response_written()
+            .is_some_and(|written| !written.status.is_informational());
+        if begun {
+            // The client has a part of the upstream's answer: it must not look complete.
+            return FailToProxy {
+                error_code: 0,
+                can_reuse_downstream: false,
+            };
+        }
+        if *error.esource() == ErrorSource::Downstream && *error.etype() == ErrorType::ReadTimedout
+        {
+            self.shared.metrics.limit_hit(Limit::RequestReadTimeout);
+        }
+        let (status, written) = if let Some(answer) = state.take_replacement() {
+            let status = answer.status.as_u16();
+            (status, local::answer(session, handle, state, answer).await)
+        } else {
+            let refusal = state.refusal.take().or_else(|| upstream::refusal(error));
+            let Some(refusal) = refusal else {
+                return FailToProxy {
+                    error_code: 0,
+                    can_reuse_downstream: false,
+                };
+            };
+            let written = local::refuse(session, handle, state, &refusal).await;
+            (refusal.status, written)
+        };
+        if let Err(error) = written {
+            tracing::debug!("the client left before its answer: {error}");
+        }
+        FailToProxy {
+            error_code: status,
+            can_reuse_downstream: false,
+        }
+    }
+
+    async fn logging(
+        &self,
+        session: &mut Session,
+        error: Option<&Error>,
+        context: &mut Context,
+    ) {
+        let status = session.response_written().map(|header| header.status.as_u16());
+        let duration = context.state.started.elapsed();
+        let metrics = context.handle.metrics_of(context.state.route);
+        metrics.record(status.unwrap_or(CLIENT_LEFT), duration);
+        if let Some(error) = error {
+            self.tell(error, status, duration, context);
+        }
+    }
+
+    fn suppress_error_log(&self, _: &Session, _: &Context, _: &Error) -> bool {
+        // `logging` tells of each error once, with the route.
+        true
+    }
+}
+
+/// nginx's status for a client that closed the connection before it was answered.
+const CLIENT_LEFT: u16 = 499;
+
+impl Edge {
+    #[cold]
+    fn tell(&self, error: &Error, status: Option<u16>, duration: Duration, context: &Context) {
+        if *error.esource() == ErrorSource::Downstream {
+            if *error.etype() == ErrorType::WriteTimedout {
+                self.shared.metrics.limit_hit(Limit::ResponseWriteTimeout);
+            }
+            tracing::debug!("client error route={} error={error}", context.label());
+            return;
+        }
+        if matches!(error.etype(), ErrorType::HTTPStatus(status) if *status < 500) {
+            return;
+        }
+        tracing::warn!(
+            "request failed route={} status={} attempts={} after={:.3}s error={error}",
+            context.label(),
+            status.unwrap_or(0),
+            context.state.attempts,
+            duration.as_secs_f64(),
+        );
+    }
+}

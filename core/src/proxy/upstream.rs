@@ -1,0 +1,142 @@
+//! The upstream's side: which endpoint, what a failure means, what may be tried again.
+
+use std::time::Instant;
+
+use pingora_core::{
+    upstreams::peer::HttpPeer,
+};
+use pingora_error::{Error, ErrorSource, ErrorType, Result};
+use pingora_proxy::Session;
+
+use super::context::{Context, Refusal};
+use crate::{metrics::ConnectFailure, pools::classify_connect_error};
+
+/// Connections that are tried for one request. Nothing was sent when a connection can't be made,
+/// so trying another is always safe.
+const CONNECT_ATTEMPTS: u8 = 3;
+
+/// Chooses an endpoint; the peer is ready-made, only cloned.
+pub(super) fn peer(context: &mut Context) -> Result<Box<HttpPeer>> {
+    let Context { handle, state, .. } = context;
+    let Some(pool) = state.pool else {
+        return Err(Error::explain(ErrorType::InternalError, "no pool was chosen"));
+    };
+    let (pool, _) = handle.pool(pool);
+    let failed = state.picked.take().map(|picked| picked.endpoint());
+    let picked = match pool.select(failed) {
+        Ok(picked) => picked,
+        Err(unavailable) => {
+            let reason = format!("pool {}: {unavailable}", pool.name());
+            state.refusal = Some(Refusal::new(503, reason));
+            return Err(Error::new_in(ErrorType::HTTPStatus(503)));
+        }
+    };
+    state.attempts += 1;
+    let mut peer = Box::new(picked.peer().clone());
+    state.picked = Some(picked);
+    let timeout = state.route.and_then(|route| handle.route(route).timeout);
+    if let Some(timeout) = timeout {
+        let now = Instant::now();
+        let deadline = *state.rare().deadline.get_or_insert(now + timeout);
+        let left = deadline.saturating_duration_since(now);
+        if left.is_zero() {
+            return Err(Error::new_up(ErrorType::ReadTimedout));
+        }
+        let options = &mut peer.options;
+        for limit in [
+            &mut options.connection_timeout,
+            &mut options.total_connection_timeout,
+            &mut options.read_timeout,
+        ] {
+            *limit = Some(limit.map_or(left, |known| known.min(left)));
+        }
+    }
+    Ok(peer)
+}
+
+/// Counts a connection that could not be made, and says whether another is tried.
+pub(super) fn connect_failed(context: &mut Context, mut error: Box<Error>) -> Box<Error> {
+    let Context { handle, state, .. } = context;
+    let reason = classify_connect_error(&error);
+    if let Some(pool) = state.pool {
+        let (pool, metrics) = handle.pool(pool);
+        metrics.connect_failed(reason);
+        tracing::warn!(
+            "upstream connect failure pool={} endpoint={} reason={} attempt={} error={error}",
+            pool.name(),
+            state.picked.as_ref().map_or("", |picked| picked.address()),
+            reason.name(),
+            state.attempts,
+        );
+    }
+    match reason {
+        // Another try needs what has just run out.
+        ConnectFailure::PortExhausted => {
+            state.refusal = Some(Refusal::new(503, "no free port towards the upstream"));
+        }
+        ConnectFailure::FdExhausted => {
+            state.refusal = Some(Refusal::new(503, "out of open files"));
+        }
+        ConnectFailure::Timeout => {
+            state.refusal = Some(Refusal::new(504, "the upstream did not accept in time"));
+            error.set_retry(state.attempts < CONNECT_ATTEMPTS);
+        }
+        ConnectFailure::Refused | ConnectFailure::Other => {
+            state.refusal = Some(Refusal::new(502, "the upstream can't be reached"));
+            error.set_retry(state.attempts < CONNECT_ATTEMPTS);
+        }
+    }
+    error
+}
+
+/// Decides whether a request is sent again after a connection failed in use. Only when the
+/// upstream can't have acted on it twice: the method is idempotent (RFC 9110 section 9.2.2), all
+/// of the body that was sent can be sent again, and the connection was a kept one that the
+/// upstream had probably closed while it was idle.
+pub(super) fn failed_in_use(
+    peer: &HttpPeer,
+    session: &Session,
+    error: Box<Error>,
+    reused: bool,
+) -> Box<Error> {
+    let mut error = error.more_context(format!("Peer: {peer}"));
+    let replayable = session.req_header().method.is_idempotent()
+        && !session.as_ref().retry_buffer_truncated();
+    if !replayable {
+        error.set_retry(false);
+    } else if reused && *error.etype() == ErrorType::WriteError {
+        // Pingora only marks failed reads; a write can fail on a connection closed meanwhile too.
+        error.set_retry(true);
+    } else {
+        error.retry.decide_reuse(reused);
+    }
+    error
+}
+
+/// What the client is told of an error. `None` when there is nobody to tell.
+pub(super) fn refusal(error: &Error) -> Option<Refusal> {
+    let timed_out = matches!(
+        error.etype(),
+        ErrorType::ReadTimedout
+            | ErrorType::WriteTimedout
+            | ErrorType::ConnectTimedout
+            | ErrorType::TLSHandshakeTimedout
+    );
+    Some(match (error.etype(), error.esource()) {
+        (ErrorType::HTTPStatus(413), _) => Refusal::new(413, "the request's body is too large"),
+        (ErrorType::HTTPStatus(status), _) => Refusal::new(*status, "the request failed"),
+        (_, ErrorSource::Upstream) if timed_out => {
+            Refusal::new(504, "the upstream did not answer in time")
+        }
+        (_, ErrorSource::Upstream) => Refusal::new(502, "the upstream's answer can't be used"),
+        (_, ErrorSource::Downstream) if timed_out => {
+            Refusal::new(408, "the request did not arrive in time")
+        }
+        (
+            ErrorType::WriteError | ErrorType::ReadError | ErrorType::ConnectionClosed,
+            ErrorSource::Downstream,
+        ) => return None,
+        (_, ErrorSource::Downstream) => Refusal::new(400, "the request can't be read"),
+        _ => Refusal::new(500, "internal error"),
+    })
+}

@@ -1,0 +1,298 @@
+//! From files to a generation.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    rc::Rc,
+    sync::Arc,
+};
+
+use edgewright_script::{
+    diagnostic::{Diagnostic, Diagnostics},
+    engine,
+    load::{self, Inputs},
+    program::{PoolDeclaration, Program},
+    values::{FileError, Files},
+};
+
+use crate::{
+    config::{self, Config, Overrides, PoolConfig, ScriptLimits, Target},
+    dns::Resolver,
+    files::{Fingerprint, Folder},
+    generation::{Generation, Parts},
+    metrics::Metrics,
+    pools::Pools,
+    worker::Parcel,
+};
+
+/// How often the files are read again when the folder is swapped meanwhile.
+const ATTEMPTS: usize = 5;
+
+/// Time on the clock that one hook call may take; its CPU time is `[script] time`.
+const WALL_TIME: std::time::Duration = std::time::Duration::from_secs(1);
+
+/// Files that were read, compiled and checked, and that serve nothing yet.
+pub struct Compiled {
+    /// The folder, with what was read of it.
+    pub folder: Arc<Folder>,
+    /// The process's configuration.
+    pub config: Config,
+    /// The program.
+    pub program: Arc<Program>,
+    /// All pools: those of the configuration and those of the program.
+    pub pools: BTreeMap<String, PoolConfig>,
+    /// Findings that stop nothing.
+    pub warnings: Vec<Diagnostic>,
+}
+
+/// Why files could not be compiled.
+#[derive(Debug)]
+pub struct Refused {
+    /// The findings, of which at least one is an error.
+    pub diagnostics: Diagnostics,
+    /// What was read before the error; `None` when the folder was swapped each time.
+    pub last: Option<LastRead>,
+}
+
+/// Reads, compiles and checks everything that can be without serving.
+///
+/// # Errors
+/// With every mistake that could be found at once.
+pub fn compile(path: &Path, overrides: &Overrides) -> Result<Compiled, Refused> {
+    let mut attempt = 1;
+    loop {
+        match compile_once(path, overrides) {
+            Err(Interrupted::Changed) if attempt < ATTEMPTS => attempt += 1,
+            Err(Interrupted::Changed) => {
+                return Err(Refused {
+                    diagnostics: Diagnostic::error(FileError::Changed.to_string()).into(),
+                    last: None,
+                });
+            }
+            Err(Interrupted::Refused(refused)) => return Err(refused),
+            Ok(compiled) => return Ok(compiled),
+        }
+    }
+}
+
+enum Interrupted {
+    Changed,
+    Refused(Refused),
+}
+
+fn compile_once(path: &Path, overrides: &Overrides) -> Result<Compiled, Interrupted> {
+    let config::Loaded { folder, config } =
+        config::attempt(path, overrides).map_err(|error| {
+            Interrupted::Refused(Refused {
+                diagnostics: error.diagnostics,
+                last: Some(match error.folder {
+                    Some(folder) => LastRead::of(&folder),
+                    None => LastRead::absent(path),
+                }),
+            })
+        })?;
+    let refused = |diagnostics: Diagnostics| {
+        Interrupted::Refused(Refused {
+            diagnostics,
+            last: Some(LastRead::of(&folder)),
+        })
+    };
+    let source = match folder.read(&config.routes) {
+        Ok(source) => source,
+        Err(FileError::Changed) => return Err(Interrupted::Changed),
+        Err(error) => return Err(refused(Diagnostic::error(error.to_string()).into())),
+    };
+    let source = String::from_utf8(source).map_err(|error| {
+        let valid = error.utf8_error().valid_up_to();
+        let line = error.as_bytes()[..valid].iter().filter(|&&byte| byte == b'\n').count() + 1;
+        let finding = Diagnostic::error("the program is not UTF-8").at(&config.routes, line, 1);
+        refused(finding.into())
+    })?;
+    let inputs = Inputs {
+        file: config.routes.clone(),
+        source,
+        files: Rc::new(FolderFiles(folder.clone())),
+        environment: Rc::new(|name| std::env::var(name).ok()),
+        pools: config.pools.keys().cloned().collect(),
+        limits: script_limits(&config.script),
+        path_policy: config.path,
+    };
+    let loaded = match load::load(&inputs) {
+        Ok(loaded) => loaded,
+        Err(load::LoadError::Changed) => return Err(Interrupted::Changed),
+        Err(load::LoadError::Invalid(diagnostics)) => return Err(refused(diagnostics)),
+    };
+    let pools = all_pools(&config, &loaded.program).map_err(refused)?;
+    Ok(Compiled {
+        folder,
+        config,
+        program: Arc::new(loaded.program),
+        pools,
+        warnings: loaded.warnings,
+    })
+}
+
+struct FolderFiles(Arc<Folder>);
+
+impl Files for FolderFiles {
+    fn read(&self, name: &str) -> Result<Vec<u8>, FileError> {
+        self.0.read(name)
+    }
+}
+
+fn script_limits(limits: &ScriptLimits) -> engine::Limits {
+    engine::Limits {
+        operations: limits.operations,
+        time: limits.time,
+        wall_time: WALL_TIME.max(limits.time),
+        call_depth: limits.call_depth,
+        string: limits.string,
+        items: limits.items,
+    }
+}
+
+fn all_pools(
+    config: &Config,
+    program: &Program,
+) -> Result<BTreeMap<String, PoolConfig>, Diagnostics> {
+    let mut pools = config.pools.clone();
+    let mut findings = Vec::new();
+    for declared in &program.pools {
+        if let Some(targets) = &declared.targets {
+            match declared_pool(declared, targets) {
+                Ok(pool) => {
+                    pools.insert(declared.name.clone(), pool);
+                }
+                Err(message) => findings.push(Diagnostic {
+                    place: declared.place.clone(),
+                    ..Diagnostic::error(message)
+                }),
+            }
+        }
+    }
+    if findings.is_empty() {
+        Ok(pools)
+    } else {
+        Err(Diagnostics(findings))
+    }
+}
+
+fn declared_pool(declared: &PoolDeclaration, targets: &[String]) -> Result<PoolConfig, String> {
+    config::check_pool_name(&declared.name)?;
+    let targets = targets.iter().map(|text| {
+        let target: Result<Target, _> = text.parse();
+        target.map_err(|error| format!("`{text}` is no target: {error}"))
+    });
+    targets.collect::<Result<Vec<_>, _>>().map(PoolConfig::new)
+}
+
+/// Where generations come from.
+pub struct Source {
+    /// What the user named.
+    pub path: PathBuf,
+    /// What the command line says.
+    pub overrides: Overrides,
+    /// Resolves the names of pools.
+    pub resolver: Arc<Resolver>,
+    /// Counters of the process.
+    pub metrics: Arc<Metrics>,
+    /// Interpreters to make for each generation: one for each worker.
+    pub workers: usize,
+}
+
+impl Source {
+    /// Compiles what the files say now.
+    ///
+    /// # Errors
+    /// As [`compile`].
+    pub fn compile(&self) -> Result<Compiled, Refused> {
+        compile(&self.path, &self.overrides)
+    }
+
+    /// The folder of what the user named.
+    pub(crate) fn folder_path(&self) -> PathBuf {
+        folder_of(&self.path)
+    }
+
+    /// Makes a generation; what did not change since `previous` is carried over.
+    ///
+    /// # Errors
+    /// When an interpreter can't be made of a program that compiles, which would be a bug.
+    pub fn generation(
+        &self,
+        compiled: Compiled,
+        previous: Option<&Generation>,
+    ) -> Result<Generation, Diagnostic> {
+        let has_hooks = !compiled.program.hooks.is_empty();
+        let interpreters = (0..if has_hooks { self.workers } else { 0 })
+            .map(|_| Parcel::new(&compiled.program))
+            .collect::<Result<Vec<_>, _>>()?;
+        self.resolver.configure(&compiled.config.dns);
+        let previous = previous.map(|generation| &generation.pools);
+        let pools = Pools::build(&compiled.pools, &self.resolver, previous);
+        let parts = Parts {
+            config: compiled.config,
+            program: compiled.program,
+            fingerprint: compiled.folder.fingerprint(),
+            pools,
+            interpreters,
+        };
+        Generation::new(parts, &self.metrics)
+            .ok_or_else(|| Diagnostic::error("the program names a pool that was not built"))
+    }
+}
+
+/// What an attempt read, for telling whether anything has changed since.
+#[derive(Debug, Clone)]
+pub struct LastRead {
+    /// Where, and which content; `None` when the folder itself was not there.
+    read: Option<Fingerprint>,
+    root: PathBuf,
+    /// The folders whose changes may change it.
+    pub(crate) watched: Vec<PathBuf>,
+}
+
+impl LastRead {
+    pub(crate) fn of(folder: &Folder) -> Self {
+        Self {
+            read: Some(folder.fingerprint()),
+            root: folder.root().to_owned(),
+            watched: folder.watched_dirs(),
+        }
+    }
+
+    /// The folder of `path` was not there.
+    fn absent(path: &Path) -> Self {
+        let root = folder_of(path);
+        Self {
+            read: None,
+            watched: vec![root.clone()],
+            root,
+        }
+    }
+
+    /// Where it was read.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Whether reading it again would give the same.
+    pub(crate) fn is_current(&self) -> bool {
+        match &self.read {
+            Some(fingerprint) => fingerprint.is_current(&self.root),
+            None => !self.root.is_dir(),
+        }
+    }
+}
+
+/// The folder of what the user named: a folder, or a file in one.
+fn folder_of(path: &Path) -> PathBuf {
+    let is_file = path
+        .extension()
+        .is_some_and(|extension| extension == "toml" || extension == "rhai");
+    match path.parent() {
+        Some(parent) if is_file && parent.as_os_str().is_empty() => PathBuf::from("."),
+        Some(parent) if is_file => parent.to_owned(),
+        _ => path.to_owned(),
+    }
+}
