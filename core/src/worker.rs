@@ -35,7 +35,7 @@ impl Drop for Handle {
     fn drop(&mut self) {
         // The last handle would free routes, patterns and tables on a worker, between requests.
         if let Some(generation) = self.generation.take() {
-            discard(Discarded::Generation(generation));
+            discard(Box::new(generation));
         }
     }
 }
@@ -60,21 +60,14 @@ impl Parcel {
     }
 }
 
-enum Discarded {
-    Generation(Arc<Generation>),
-    Interpreter(Parcel),
-}
-
 /// Frees what may be large on a thread of its own.
-fn discard(what: Discarded) {
-    static SENDER: OnceLock<Option<mpsc::Sender<Discarded>>> = OnceLock::new();
+fn discard(what: Box<dyn Send>) {
+    static SENDER: OnceLock<Option<mpsc::Sender<Box<dyn Send>>>> = OnceLock::new();
     let sender = SENDER.get_or_init(|| {
-        let (sender, receiver) = mpsc::channel::<Discarded>();
+        let (sender, receiver) = mpsc::channel::<Box<dyn Send>>();
         let thread = thread::Builder::new().name("discard".to_owned());
-        thread
-            .spawn(move || receiver.into_iter().for_each(drop))
-            .ok()
-            .map(|_| sender)
+        let thread = thread.spawn(move || receiver.into_iter().for_each(drop));
+        thread.ok().map(|_| sender)
     });
     match sender {
         // Without the thread it is freed here: slower, and just as right.
@@ -167,7 +160,7 @@ impl Worker {
                 index += 1;
             } else {
                 let kept = self.interpreters.swap_remove(index);
-                discard(Discarded::Interpreter(Parcel(kept.interpreter)));
+                discard(Box::new(Parcel(kept.interpreter)));
             }
         }
     }

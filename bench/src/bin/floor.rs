@@ -16,9 +16,14 @@ use pingora_core::server::configuration::ServerConf;
 use pingora_core::upstreams::peer::HttpPeer;
 use pingora_proxy::{ProxyHttp, Session, http_proxy_service};
 
-// As in `edgewright`; the crate's feature `background_threads` switches its purging threads on.
+// Allocator and settings are those of `edgewright`'s main.rs.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
+// SAFETY: the symbol is the one that jemalloc reads (jemalloc(3), TUNING), a pointer to a text that
+// ends with NUL; nothing else defines it.
+#[unsafe(export_name = "_rjem_malloc_conf")]
+static MALLOC_CONF: &[u8; 60] = b"background_thread:true,dirty_decay_ms:5000,muzzy_decay_ms:0\0";
 
 /// The smallest reverse proxy that Pingora allows: everything to one upstream, HTTP/1.1 only.
 #[derive(Parser)]

@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
+use edgewright_script::engine::FailureKind;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Barrier;
 use std::thread;
