@@ -8,6 +8,7 @@ use edgewright_script::{
     router::Captures,
 };
 
+use super::deadline::Deadline;
 use crate::{metrics::InFlight, pools::Picked, worker::Handle};
 
 /// One request.
@@ -52,6 +53,8 @@ pub(super) struct Rare {
     pub(super) id: Option<String>,
     /// When the upstream's response header must be there.
     pub(super) deadline: Option<Instant>,
+    /// Watches that on the connection in use.
+    pub(super) watch: Option<Deadline>,
     /// A response that replaces the upstream's, made by `on_response`.
     pub(super) replacement: Option<Answer>,
 }
@@ -74,6 +77,11 @@ impl Refusal {
             reason: reason.into(),
             hook_failed: false,
         }
+    }
+
+    /// The upstream's response header did not come in time.
+    pub(super) fn late() -> Self {
+        Self::new(504, "the upstream did not answer in time")
     }
 
     /// The answer to a request whose hook failed. It says nothing of the program.
@@ -116,6 +124,12 @@ impl Context {
 impl State {
     pub(super) fn rare(&mut self) -> &mut Rare {
         self.rare.get_or_insert_default()
+    }
+
+    /// Whether the time until the response header is over.
+    pub(super) fn is_late(&self) -> bool {
+        let watch = self.rare.as_ref().and_then(|rare| rare.watch.as_ref());
+        watch.is_some_and(Deadline::has_passed)
     }
 
     /// The response that `on_response` made in place of the upstream's.

@@ -8,6 +8,7 @@
 mod admit;
 mod client;
 mod context;
+mod deadline;
 mod filters;
 mod hooks;
 pub mod hygiene;
@@ -16,7 +17,7 @@ mod path;
 mod upstream;
 mod view;
 
-use std::{sync::Arc, time::Duration};
+use std::{os::fd::RawFd, sync::Arc, time::Duration};
 
 use arc_swap::ArcSwap;
 use async_trait::async_trait;
@@ -158,16 +159,11 @@ impl ProxyHttp for Edge {
         _session: &mut Session,
         reused: bool,
         _peer: &HttpPeer,
-        _fd: std::os::unix::io::RawFd,
+        fd: RawFd,
         _digest: Option<&Digest>,
         context: &mut Context,
     ) -> Result<()> {
-        // An earlier endpoint's failure is no longer what the client would be told.
-        context.state.refusal = None;
-        if let Some(pool) = context.state.pool {
-            context.handle.pool(pool).1.connected(reused);
-        }
-        Ok(())
+        upstream::connected(fd, reused, context)
     }
 
     async fn upstream_request_filter(
@@ -201,8 +197,13 @@ impl ProxyHttp for Edge {
         &self,
         _session: &mut Session,
         response: &mut ResponseHeader,
-        _context: &mut Context,
+        context: &mut Context,
     ) -> Result<()> {
+        if !response.status.is_informational()
+            && let Some(rare) = &mut context.state.rare
+        {
+            rare.watch = None;
+        }
         filters::clean_response(response);
         Ok(())
     }
@@ -243,10 +244,14 @@ impl ProxyHttp for Edge {
         peer: &HttpPeer,
         session: &mut Session,
         error: Box<Error>,
-        _context: &mut Context,
+        context: &mut Context,
         reused: bool,
     ) -> Box<Error> {
-        upstream::failed_in_use(peer, session, error, reused)
+        let late = context.state.is_late();
+        if late {
+            context.state.refusal = Some(Refusal::late());
+        }
+        upstream::failed_in_use(peer, session, error, reused, late)
     }
 
     async fn fail_to_proxy(

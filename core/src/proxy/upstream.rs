@@ -1,14 +1,17 @@
 //! The upstream's side: which endpoint, what a failure means, what may be tried again.
 
-use std::time::Instant;
+use std::{os::fd::RawFd, time::Instant};
 
 use pingora_core::{
     upstreams::peer::HttpPeer,
 };
-use pingora_error::{Error, ErrorSource, ErrorType, Result};
+use pingora_error::{Error, ErrorSource, ErrorType, OrErr as _, Result};
 use pingora_proxy::Session;
 
-use super::context::{Context, Refusal};
+use super::{
+    context::{Context, Refusal},
+    deadline::Deadline,
+};
 use crate::{metrics::ConnectFailure, pools::classify_connect_error};
 
 /// Connections that are tried for one request. Nothing was sent when a connection can't be made,
@@ -40,18 +43,37 @@ pub(super) fn peer(context: &mut Context) -> Result<Box<HttpPeer>> {
         let deadline = *state.rare().deadline.get_or_insert(now + timeout);
         let left = deadline.saturating_duration_since(now);
         if left.is_zero() {
+            state.refusal = Some(Refusal::late());
             return Err(Error::new_up(ErrorType::ReadTimedout));
         }
         let options = &mut peer.options;
         for limit in [
             &mut options.connection_timeout,
             &mut options.total_connection_timeout,
-            &mut options.read_timeout,
         ] {
             *limit = Some(limit.map_or(left, |known| known.min(left)));
         }
     }
     Ok(peer)
+}
+
+/// Counts a connection that stands, and watches the route's `.timeout` on it.
+pub(super) fn connected(fd: RawFd, reused: bool, context: &mut Context) -> Result<()> {
+    let Context { handle, state, .. } = context;
+    // An earlier endpoint's failure is no longer what the client would be told.
+    state.refusal = None;
+    if let Some(pool) = state.pool {
+        handle.pool(pool).1.connected(reused);
+    }
+    if let Some(rare) = &mut state.rare
+        && let Some(deadline) = rare.deadline
+    {
+        rare.watch = None;
+        let watch = Deadline::watch(fd, deadline)
+            .or_err(ErrorType::InternalError, "watching the deadline of a connection")?;
+        rare.watch = Some(watch);
+    }
+    Ok(())
 }
 
 /// Counts a connection that could not be made, and says whether another is tried.
@@ -92,14 +114,19 @@ pub(super) fn connect_failed(context: &mut Context, mut error: Box<Error>) -> Bo
 /// Decides whether a request is sent again after a connection failed in use. Only when the
 /// upstream can't have acted on it twice: the method is idempotent (RFC 9110 section 9.2.2), all
 /// of the body that was sent can be sent again, and the connection was a kept one that the
-/// upstream had probably closed while it was idle.
+/// upstream had probably closed while it was idle. Never when it was cut for being `late`.
 pub(super) fn failed_in_use(
     peer: &HttpPeer,
     session: &Session,
     error: Box<Error>,
     reused: bool,
+    late: bool,
 ) -> Box<Error> {
     let mut error = error.more_context(format!("Peer: {peer}"));
+    if late {
+        error.set_retry(false);
+        return error;
+    }
     let replayable = session.req_header().method.is_idempotent()
         && !session.as_ref().retry_buffer_truncated();
     if !replayable {
@@ -126,7 +153,7 @@ pub(super) fn refusal(error: &Error) -> Option<Refusal> {
         (ErrorType::HTTPStatus(413), _) => Refusal::new(413, "the request's body is too large"),
         (ErrorType::HTTPStatus(status), _) => Refusal::new(*status, "the request failed"),
         (_, ErrorSource::Upstream) if timed_out => {
-            Refusal::new(504, "the upstream did not answer in time")
+            Refusal::late()
         }
         (_, ErrorSource::Upstream) => Refusal::new(502, "the upstream's answer can't be used"),
         (_, ErrorSource::Downstream) if timed_out => {

@@ -6,9 +6,10 @@ use std::fs;
 use std::process::{Child, Command, Stdio};
 use std::thread::JoinHandle;
 
+use hickory_proto::rr::RecordType;
 use tempfile::NamedTempFile;
 
-use crate::support::dns_server::DnsServer;
+use crate::support::dns_server::{Answer, DnsServer};
 use crate::support::launch::serving;
 use crate::support::load::{Until, load};
 use crate::support::lock;
@@ -61,6 +62,10 @@ fn no_worker_opens_a_file_or_asks_for_a_name() {
     let nginx = Nginx::start([127, 0, 0, 1].into(), "location / { return 200 \"ok\"; }");
     let server = DnsServer::start();
     server.set_a("backend.test.", 3600, &["127.0.0.1"]);
+    let none = Answer::NxDomain {
+        negative_ttl: Some(3600),
+    };
+    server.set("backend.test.", RecordType::AAAA, none);
     let proxy = serving(ROUTES)
         .file("keys.json", r#"{"k1": "alice"}"#)
         .pool("web", format!("backend.test:{}", nginx.address().port()))

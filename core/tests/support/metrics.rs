@@ -10,8 +10,7 @@ pub fn value(text: &str, name: &str, labels: &[(&str, &str)]) -> f64 {
                 .iter()
                 .all(|(key, value)| sample.labels.iter().any(|(k, v)| k == key && v == value))
         })
-        .map(|sample| sample.value)
-        .sum()
+        .fold(0.0, |sum, sample| sum + sample.value)
 }
 
 /// Whether any sample called `name` stands there.
