@@ -16,6 +16,7 @@ pub mod pools;
 pub mod proxy;
 pub mod reload;
 pub mod resources;
+pub mod server;
 pub mod shutdown;
 pub mod source;
 pub mod worker;

@@ -1,25 +1,25 @@
 //! Start and end of the process.
 //!
-//! Pingora would sleep for 300 s on SIGTERM. Here the signal comes to us first: readiness fails,
-//! `delay` passes while requests are still taken, the listeners close, and the process ends as
-//! soon as nothing is in flight, `drain` at the longest.
+//! On SIGTERM or SIGQUIT readiness fails, `delay` passes while requests are still taken, the
+//! listeners close, and the process ends as soon as nothing is in flight, `drain` at the longest.
+//! SIGINT, or a second signal, ends it at once.
 
 use std::{
     sync::{
-        Arc,
         atomic::{AtomicU8, Ordering},
+        mpsc::{self, RecvTimeoutError},
     },
+    thread,
     time::{Duration, Instant},
 };
 
-use async_trait::async_trait;
-use pingora_core::server::{ExecutionPhase, ShutdownSignal, ShutdownSignalWatch};
-use tokio::{
-    signal::unix::{Signal, SignalKind, signal},
-    sync::broadcast,
+use anyhow::Context as _;
+use signal_hook::{
+    consts::{SIGINT, SIGQUIT, SIGTERM},
+    iterator::Signals,
 };
 
-use crate::{config::Shutdown, metrics::Metrics};
+use crate::{config::Shutdown, metrics::Metrics, server::Workers};
 
 /// Where the process is in its life.
 #[derive(Debug)]
@@ -44,9 +44,13 @@ impl Default for Lifecycle {
 impl Lifecycle {
     /// All listeners answer.
     pub fn serving(&self) {
-        let _ = self
-            .stage
-            .compare_exchange(STARTING, SERVING, Ordering::Relaxed, Ordering::Relaxed);
+        // A signal may have come first; then it stays at that.
+        let _ = self.stage.compare_exchange(
+            STARTING,
+            SERVING,
+            Ordering::Relaxed,
+            Ordering::Relaxed,
+        );
     }
 
     /// Whether the process is about to end: connections are not kept any more.
@@ -70,59 +74,103 @@ impl Lifecycle {
             _ => Err("shutting down".to_owned()),
         }
     }
+}
 
-    fn ending(&self) {
-        self.stage.store(ENDING, Ordering::Relaxed);
+/// Signals that end the process, as they come.
+pub struct Endings(mpsc::Receiver<Ending>);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    Graceful,
+    AtOnce,
+}
+
+impl Endings {
+    /// Takes the signals over from their default action, which would kill the process.
+    ///
+    /// # Errors
+    /// When a handler or its thread can't be set up.
+    pub fn listen() -> anyhow::Result<Self> {
+        let mut signals = Signals::new([SIGTERM, SIGQUIT, SIGINT])
+            .context("can't receive the signals that end the process")?;
+        let (sender, receiver) = mpsc::channel();
+        thread::Builder::new()
+            .name("signals".to_owned())
+            .spawn(move || {
+                for signal in signals.forever() {
+                    let ending = if signal == SIGINT {
+                        Ending::AtOnce
+                    } else {
+                        Ending::Graceful
+                    };
+                    if sender.send(ending).is_err() {
+                        return;
+                    }
+                }
+            })
+            .context("can't start the thread that waits for signals")?;
+        Ok(Self(receiver))
     }
-}
 
-/// Waits for the signals that end the process.
-pub struct Signals {
-    lifecycle: Arc<Lifecycle>,
-    delay: Duration,
-}
-
-impl Signals {
-    /// `delay` is how long requests are still taken after SIGTERM.
-    pub fn new(lifecycle: Arc<Lifecycle>, delay: Duration) -> Self {
-        Self { lifecycle, delay }
-    }
-}
-
-#[async_trait]
-impl ShutdownSignalWatch for Signals {
-    async fn recv(&self) -> ShutdownSignal {
-        let [terminate, quit, interrupt] =
-            [SignalKind::terminate(), SignalKind::quit(), SignalKind::interrupt()].map(signal);
-        let (Ok(mut terminate), Ok(mut quit), Ok(mut interrupt)) = (terminate, quit, interrupt)
-        else {
-            tracing::error!("signals can't be received: the process ends only when it is killed");
-            return std::future::pending().await;
-        };
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = quit.recv() => {}
-            _ = interrupt.recv() => return fast(),
+    /// Waits for a signal and brings everything to its end. When this returns, the process may go.
+    pub fn serve_until_end(
+        &self,
+        lifecycle: &Lifecycle,
+        workers: &Workers,
+        metrics: &Metrics,
+        shutdown: Shutdown,
+    ) {
+        // A channel without senders has no more signals, which can't happen: its thread holds one.
+        let first = self.0.recv().unwrap_or(Ending::AtOnce);
+        lifecycle.stage.store(ENDING, Ordering::Relaxed);
+        if first == Ending::AtOnce {
+            tracing::info!("shutting down: at once");
+            return;
         }
-        tracing::info!("shutting down: readiness fails, {:?} until the listeners close", self.delay);
-        self.lifecycle.ending();
-        tokio::select! {
-            () = tokio::time::sleep(self.delay) => ShutdownSignal::GracefulTerminate,
-            () = again(&mut terminate, &mut interrupt) => fast(),
+        tracing::info!(
+            "shutting down: not ready any more, the listeners close in {:?}",
+            shutdown.delay
+        );
+        if self.comes_within(shutdown.delay) {
+            return;
+        }
+        workers.close();
+        self.drain(metrics, shutdown.drain);
+    }
+
+    /// Waits until nothing is in flight.
+    fn drain(&self, metrics: &Metrics, limit: Duration) {
+        let begun = Instant::now();
+        let mut quiet_since = None;
+        loop {
+            let in_flight = metrics.in_flight();
+            let now = Instant::now();
+            if in_flight > 0 {
+                quiet_since = None;
+            } else if now.duration_since(*quiet_since.get_or_insert(now)) >= QUIET {
+                tracing::info!("drained");
+                return;
+            }
+            if now.duration_since(begun) >= limit {
+                if in_flight > 0 {
+                    tracing::warn!("drain time is over: {in_flight} requests are cut");
+                }
+                return;
+            }
+            if self.comes_within(COUNT_INTERVAL) {
+                return;
+            }
         }
     }
-}
 
-async fn again(terminate: &mut Signal, interrupt: &mut Signal) {
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
+    /// Whether another signal comes within this time.
+    fn comes_within(&self, time: Duration) -> bool {
+        let another = self.0.recv_timeout(time) != Err(RecvTimeoutError::Timeout);
+        if another {
+            tracing::info!("shutting down: at once, after a second signal");
+        }
+        another
     }
-}
-
-fn fast() -> ShutdownSignal {
-    tracing::info!("shutting down: at once");
-    ShutdownSignal::FastShutdown
 }
 
 /// How often the requests in flight are counted while draining.
@@ -131,41 +179,3 @@ const COUNT_INTERVAL: Duration = Duration::from_millis(5);
 /// For so long nothing may be in flight: a connection that was accepted just before the listeners
 /// closed has brought its request by then.
 const QUIET: Duration = Duration::from_millis(100);
-
-/// Ends the process when the listeners have closed and nothing is in flight. Runs on a thread of
-/// its own, beside Pingora's sleep.
-pub fn end_when_drained(
-    mut phases: broadcast::Receiver<ExecutionPhase>,
-    metrics: &Metrics,
-    shutdown: Shutdown,
-    end: impl FnOnce(),
-) {
-    loop {
-        match phases.blocking_recv() {
-            Ok(ExecutionPhase::GracefulTerminate | ExecutionPhase::ShutdownGracePeriod) => break,
-            Ok(_) | Err(broadcast::error::RecvError::Lagged(_)) => {}
-            // Pingora has ended without draining.
-            Err(broadcast::error::RecvError::Closed) => return,
-        }
-    }
-    let begun = Instant::now();
-    let mut quiet_since = None;
-    loop {
-        let in_flight = metrics.in_flight();
-        let now = Instant::now();
-        if in_flight > 0 {
-            quiet_since = None;
-        } else if now.duration_since(*quiet_since.get_or_insert(now)) >= QUIET {
-            tracing::info!("drained");
-            break;
-        }
-        if now.duration_since(begun) >= shutdown.drain {
-            if in_flight > 0 {
-                tracing::warn!("drain time is over: {in_flight} requests are cut");
-            }
-            break;
-        }
-        std::thread::sleep(COUNT_INTERVAL);
-    }
-    end();
-}

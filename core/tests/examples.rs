@@ -8,7 +8,10 @@ mod support;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use support::client::get;
 use support::command::edgewright;
+use support::launch::serving;
+use support::upstream::{Upstream, ok};
 
 /// The folders under `examples/`.
 fn examples() -> Vec<PathBuf> {
@@ -21,6 +24,14 @@ fn examples() -> Vec<PathBuf> {
     folders.sort();
     assert!(!folders.is_empty(), "no examples in {}", root.display());
     folders
+}
+
+fn text(example: &str, file: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../examples")
+        .join(example)
+        .join(file);
+    fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
 #[test]
@@ -40,11 +51,55 @@ fn check_passes_without_a_warning() {
 fn each_has_a_program_and_a_readme() {
     for folder in examples() {
         for name in ["routes.rhai", "README.md"] {
-            assert!(
-                folder.join(name).is_file(),
-                "{} has no {name}",
-                folder.display()
-            );
+            let file = folder.join(name);
+            assert!(file.is_file(), "{} is missing", file.display());
         }
+    }
+}
+
+/// The program and its data are the example's own; pools and addresses are the test's.
+#[test]
+fn the_quickstart_serves() {
+    let web = Upstream::start(|seen| ok(format!("web {} {}", seen.method(), seen.target())));
+    let canary = Upstream::start(|seen| ok(format!("canary {} {}", seen.method(), seen.target())));
+    let proxy = serving(&text("quickstart", "routes.rhai"))
+        .file("keys.json", &text("quickstart", "keys.json"))
+        .pool("web", web.address())
+        .pool("canary", canary.address())
+        .start();
+    assert_eq!(proxy.text("/healthz"), "ok\n");
+
+    for _ in 0..200 {
+        assert_eq!(proxy.get("/page?x=1").status, 200);
+    }
+    // One in ten: 20 are expected; a fair draw is outside of 4..=44 less than once in 50,000 runs.
+    assert!((4..=44).contains(&canary.hits()), "{}", canary.hits());
+    assert_eq!(web.last_request().target(), "/page?x=1");
+
+    let before = (web.hits(), canary.hits());
+    let refused = proxy.get("/api/v1/orders");
+    assert_eq!(
+        (refused.status, refused.text().as_str()),
+        (401, "unknown API key\n")
+    );
+    assert_eq!((web.hits(), canary.hits()), before);
+    let let_in = get("/api/v1/orders").header("x-api-key", "secret-1");
+    assert_eq!(proxy.send(&let_in).text(), "web GET /orders?version=v1");
+    assert_eq!(web.last_request().headers("x-client"), ["alice"]);
+}
+
+/// The files of the example fit together: its settings name the pools that its program uses.
+#[test]
+fn the_quickstart_names_its_upstreams() {
+    let settings: toml::Table = text("quickstart", "edgewright.toml").parse().unwrap();
+    let pools = settings["pools"].as_table().unwrap();
+    let upstreams = text("quickstart", "upstreams.py");
+    for (name, pool) in pools {
+        let target = pool["targets"][0].as_str().unwrap();
+        let port = target.rsplit(':').next().unwrap();
+        assert!(
+            upstreams.contains(port),
+            "{name}: nothing of the example is on {target}"
+        );
     }
 }

@@ -9,11 +9,11 @@ use std::{
 };
 
 use anyhow::Context as _;
-use pingora_core::{server::Server, services::listening::Service};
+use pingora_core::services::listening::Service;
 
 use self::echo::Echo;
 use super::{WRONG, run};
-use crate::config::Overrides;
+use crate::{config::Overrides, server::Workers};
 
 const ROUTES: &str = include_str!("demo/routes.rhai");
 
@@ -24,7 +24,7 @@ pub(super) fn run(listen: SocketAddr) -> ExitCode {
             let overrides = Overrides {
                 listen: vec![listen],
             };
-            run::serve(folder, overrides, |server| add_echoes(server, &demo.echoes))
+            run::serve(folder, overrides, |workers| start_echoes(workers, &demo.echoes))
         }
         Err(error) => {
             eprintln!("{error:#}");
@@ -63,13 +63,13 @@ fn free_address() -> anyhow::Result<SocketAddr> {
     address.context("can't find a free port")
 }
 
-fn add_echoes(server: &mut Server, echoes: &[(&'static str, SocketAddr)]) {
+fn start_echoes(workers: &Workers, echoes: &[(&'static str, SocketAddr)]) -> anyhow::Result<()> {
     for &(name, address) in echoes {
-        let mut service = Service::new(format!("echo {name}"), Echo::server(name));
+        let mut service = Service::new(name.to_owned(), Echo::server(name));
         service.add_tcp(&address.to_string());
-        service.threads = Some(1);
-        server.add_service(service);
+        workers.start(name, service)?;
     }
+    Ok(())
 }
 
 fn explain(listen: SocketAddr, folder: &Path) {

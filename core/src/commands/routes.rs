@@ -1,10 +1,11 @@
 //! `edgewright routes`: the table, in the order in which it is matched.
 
-use std::{path::Path, process::ExitCode};
+use std::{cmp::Reverse, path::Path, process::ExitCode};
 
 use edgewright_script::{
     diagnostic::Place,
     program::{Condition, Destination, HookId, Program, Route, Test},
+    router::HostPattern,
 };
 
 use super::{WRONG, report};
@@ -27,7 +28,10 @@ const HEADINGS: [&str; 6] = ["HOST", "METHODS", "PATH", "CONDITIONS", "HOOKS", "
 
 /// The routes as a table with aligned columns, and the place of each at its end.
 fn table(program: &Program) -> String {
-    let rows: Vec<[String; 6]> = program.routes.iter().map(|route| row(program, route)).collect();
+    let mut routes: Vec<&Route> = program.routes.iter().collect();
+    // Of one site they are in order already; of sites the most specific host is searched.
+    routes.sort_by_key(|route| program.site(route.site).hosts.iter().map(breadth).min());
+    let rows: Vec<[String; 6]> = routes.iter().map(|route| row(program, route)).collect();
     let mut widths = HEADINGS.map(str::len);
     for row in &rows {
         for (width, cell) in widths.iter_mut().zip(row) {
@@ -35,10 +39,19 @@ fn table(program: &Program) -> String {
         }
     }
     let mut table = line(&HEADINGS.map(str::to_owned), widths, "PLACE");
-    for (row, route) in rows.iter().zip(&program.routes) {
+    for (row, route) in rows.iter().zip(&routes) {
         table.push_str(&line(row, widths, &place(&route.place)));
     }
     table
+}
+
+/// How much a host takes in: exact ones first, then the longest wildcard, then any.
+fn breadth(host: &HostPattern) -> (u8, Reverse<usize>) {
+    match host {
+        HostPattern::Name(_) | HostPattern::Ipv6(_) => (0, Reverse(0)),
+        HostPattern::Wildcard(name) => (1, Reverse(name.len())),
+        HostPattern::Any => (2, Reverse(0)),
+    }
 }
 
 fn line(cells: &[String; 6], widths: [usize; 6], last: &str) -> String {

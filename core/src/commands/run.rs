@@ -11,11 +11,6 @@ use std::{
 
 use anyhow::{Context as _, bail};
 use arc_swap::ArcSwap;
-use pingora_core::{
-    apps::HttpServerOptions,
-    server::{RunArgs, Server, configuration::ServerConf},
-    services::Service as _,
-};
 
 use super::{WRONG, report};
 use crate::{
@@ -28,7 +23,8 @@ use crate::{
     proxy::{Edge, Shared},
     reload,
     resources::{cpu::Cpu, keepalive, nofile},
-    shutdown::{self, Lifecycle, Signals},
+    server::{self, Workers},
+    shutdown::{Endings, Lifecycle},
     source::{self, Compiled, LastRead, Source},
 };
 
@@ -36,11 +32,15 @@ use crate::{
 const LISTEN_WAIT: Duration = Duration::from_secs(30);
 
 pub(super) fn run(path: PathBuf, listen: Vec<SocketAddr>) -> ExitCode {
-    serve(path, Overrides { listen }, |_| {})
+    serve(path, Overrides { listen }, |_| Ok(()))
 }
 
-/// Serves until the process is told to end. `add` may add services of its own.
-pub(super) fn serve(path: PathBuf, overrides: Overrides, add: impl FnOnce(&mut Server)) -> ExitCode {
+/// Serves until the process is told to end. `add` may start workers of its own.
+pub(super) fn serve(
+    path: PathBuf,
+    overrides: Overrides,
+    add: impl FnOnce(&Workers) -> anyhow::Result<()>,
+) -> ExitCode {
     let compiled = match source::compile(&path, &overrides) {
         Ok(compiled) => compiled,
         Err(refused) => {
@@ -64,10 +64,11 @@ fn start(
     path: PathBuf,
     overrides: Overrides,
     compiled: Compiled,
-    add: impl FnOnce(&mut Server),
+    add: impl FnOnce(&Workers) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let config = compiled.config.clone();
     let lifecycle = Arc::new(Lifecycle::default());
+    let endings = Endings::listen()?;
     let open_files = nofile::raise().context("the limit on open files can't be read")?;
     tracing::info!("{open_files}");
     let cpu = Cpu::read();
@@ -124,18 +125,21 @@ fn start(
     if !pools_ready {
         tracing::warn!("some names are not resolved yet: their pools answer 503 until they are");
     }
-    let mut server = server(&config, threads, open_files.after);
-    add_proxy(&mut server, &config, Edge::new(shared));
-    add(&mut server);
-    drain_beside(&server, metrics, &config)?;
+    let kept = config.server.upstream_keepalive;
+    let kept = kept.unwrap_or_else(|| keepalive::auto(open_files.after));
+    let workers = Workers::default();
+    add(&workers)?;
+    for number in 0..threads {
+        let edge = Edge::new(shared.clone());
+        let service = server::proxy(&config, edge, threads, kept);
+        workers.start(&format!("worker-{number}"), service)?;
+    }
     announce(&config, &lifecycle)?;
-    server.run(RunArgs {
-        shutdown_signal: Box::new(Signals::new(lifecycle, config.server.shutdown.delay)),
-    });
+    endings.serve_until_end(&lifecycle, &workers, &metrics, config.server.shutdown);
     Ok(())
 }
 
-/// Pingora panics in a task of its own when an address is taken; this makes it an ordinary error.
+/// Pingora panics when an address is taken, after trying for 30 s; this makes it an ordinary error.
 fn check_free(address: SocketAddr) -> anyhow::Result<()> {
     TcpListener::bind(address)
         .map(drop)
@@ -161,74 +165,13 @@ fn start_admin(config: &Config, desk: Arc<Desk>) -> anyhow::Result<Option<admin:
     Ok(Some(server))
 }
 
-/// Every setting whose default would spoil something is set: see `docs/architecture.md`.
-fn server(config: &Config, threads: usize, open_files: u64) -> Server {
-    let kept = config
-        .server
-        .upstream_keepalive
-        .unwrap_or_else(|| keepalive::auto(open_files));
-    let configuration = ServerConf {
-        threads,
-        // A request stays on its thread: its interpreter and counters are there.
-        work_stealing: false,
-        upstream_keepalive_pool_size: keepalive::per_thread(kept, threads),
-        // Our own draining ends the process before this is over.
-        grace_period_seconds: Some(config.server.shutdown.drain.as_secs() + 1),
-        graceful_shutdown_timeout_seconds: Some(0),
-        max_retries: 4,
-        ..ServerConf::default()
-    };
-    Server::new_with_opt_and_conf(None, configuration)
-}
-
-fn add_proxy(server: &mut Server, config: &Config, edge: Edge) {
-    let mut service =
-        pingora_proxy::http_proxy_service_with_name(&server.configuration, edge, "proxy");
-    if let Some(proxy) = service.app_logic_mut() {
-        let mut options = HttpServerOptions::default();
-        options.keepalive_request_limit = Some(config.limits.keepalive_requests);
-        proxy.server_options = Some(options);
-    }
-    for listener in &config.listeners {
-        service.add_tcp(&listener.address.to_string());
-    }
-    debug_assert_eq!(service.name(), "proxy");
-    server.add_service(service);
-}
-
-fn drain_beside(server: &Server, metrics: Arc<Metrics>, config: &Config) -> anyhow::Result<()> {
-    let phases = server.watch_execution_phase();
-    let shutdown = config.server.shutdown;
-    thread::Builder::new()
-        .name("drain".to_owned())
-        .spawn(move || {
-            shutdown::end_when_drained(phases, &metrics, shutdown, || {
-                logging::finish();
-                std::process::exit(0);
-            });
-        })
-        .context("can't start the thread that drains")?;
-    Ok(())
-}
-
 /// Says where the proxy listens, once it does.
-fn announce(config: &Config, lifecycle: &Arc<Lifecycle>) -> anyhow::Result<()> {
-    let addresses: Vec<SocketAddr> = config.listeners.iter().map(|l| l.address).collect();
-    let lifecycle = lifecycle.clone();
-    thread::Builder::new()
-        .name("announce".to_owned())
-        .spawn(move || {
-            for address in &addresses {
-                if let Err(error) = wait_until_answers(*address) {
-                    tracing::error!("{error:#}");
-                    logging::finish();
-                    std::process::exit(i32::from(WRONG));
-                }
-                tracing::info!("listening on {address}");
-            }
-            lifecycle.serving();
-        })
-        .context("can't start the thread that waits for the listeners")?;
+fn announce(config: &Config, lifecycle: &Lifecycle) -> anyhow::Result<()> {
+    for listener in &config.listeners {
+        wait_until_answers(listener.address)?;
+        tracing::info!("listening on {}", listener.address);
+    }
+    lifecycle.serving();
     Ok(())
 }
 

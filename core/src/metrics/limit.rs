@@ -29,8 +29,6 @@ limits! {
     Uri = "uri",
     /// `[limits] request_body`: bytes of the request's body.
     RequestBody = "request_body",
-    /// `[limits] keepalive_requests`: requests on one connection.
-    KeepaliveRequests = "keepalive_requests",
     /// `[limits] request_read_timeout`: the client was too slow sending.
     RequestReadTimeout = "request_read_timeout",
     /// `[limits] response_write_timeout`: the client was too slow receiving.

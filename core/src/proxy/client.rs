@@ -9,12 +9,12 @@ use pingora_proxy::Session;
 
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
-const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 
-/// Fields by which a client could claim what only a trusted proxy may say, and that are not written
-/// anew here.
-const CLAIMS: [HeaderName; 3] = [
+/// Fields by which a client could claim what only a trusted proxy may say, and that are not
+/// written anew here. There is no need for an X-Forwarded-Host: the Host itself goes along.
+const CLAIMS: [HeaderName; 4] = [
     http::header::FORWARDED,
+    HeaderName::from_static("x-forwarded-host"),
     HeaderName::from_static("x-forwarded-port"),
     HeaderName::from_static("x-real-ip"),
 ];
@@ -105,40 +105,41 @@ pub(super) fn lower_host(header: &mut RequestHeader) {
     }
 }
 
-/// Tells the upstream who asks. What an untrusted peer claims is overwritten, what a trusted proxy
-/// says is kept and added to.
-pub(super) fn forward(session: &Session, upstream: &mut RequestHeader, trusted: &[IpNet]) {
+/// Tells the upstream who asks. What an untrusted peer claims is overwritten or removed, what a
+/// trusted proxy says is kept and added to. `claims` says whether the request has any such field.
+pub(super) fn forward(
+    session: &Session,
+    upstream: &mut RequestHeader,
+    trusted: &[IpNet],
+    claims: bool,
+) {
     let Some(peer) = peer_ip(session) else {
         return;
     };
-    let believed = is_trusted(peer, trusted);
     let mut chain = String::with_capacity(64);
-    if believed {
+    let mut scheme_is_told = false;
+    if claims && is_trusted(peer, trusted) {
         for line in session.req_header().headers.get_all(X_FORWARDED_FOR) {
             if let Ok(line) = line.to_str() {
                 chain.push_str(line);
                 chain.push_str(", ");
             }
         }
-    } else {
+        scheme_is_told = upstream.headers.contains_key(X_FORWARDED_PROTO);
+    } else if claims {
         for claim in &CLAIMS {
             upstream.remove_header(claim);
         }
     }
     // Writing to a `String` can't fail.
     let _ = std::fmt::Write::write_fmt(&mut chain, format_args!("{peer}"));
+    // The names as text: Pingora would copy that of a `HeaderName`.
     if let Ok(chain) = HeaderValue::try_from(chain) {
-        let _ = upstream.insert_header(X_FORWARDED_FOR, chain);
+        let _ = upstream.insert_header("X-Forwarded-For", chain);
     }
-    let keep = |upstream: &RequestHeader, name| believed && upstream.headers.contains_key(name);
-    if !keep(upstream, X_FORWARDED_PROTO) {
+    if !scheme_is_told {
         let scheme = HeaderValue::from_static(scheme(session));
-        let _ = upstream.insert_header(X_FORWARDED_PROTO, scheme);
-    }
-    if !keep(upstream, X_FORWARDED_HOST)
-        && let Some(host) = session.req_header().headers.get(HOST)
-    {
-        let _ = upstream.insert_header(X_FORWARDED_HOST, host.clone());
+        let _ = upstream.insert_header("X-Forwarded-Proto", scheme);
     }
 }
 

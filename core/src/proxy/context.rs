@@ -32,6 +32,8 @@ pub(super) struct State {
     pub(super) picked: Option<Picked>,
     /// Why the proxy answers by itself, when it is no hook's answer.
     pub(super) refusal: Option<Refusal>,
+    /// Whether the client sent a field that only a proxy should: see [`super::hygiene::Seen`].
+    pub(super) claims: bool,
     /// Body bytes read from the client so far.
     pub(super) body_bytes: u64,
     /// How often an upstream connection was tried.
@@ -106,6 +108,7 @@ impl Context {
                 pool: None,
                 picked: None,
                 refusal: None,
+                claims: false,
                 body_bytes: 0,
                 attempts: 0,
                 response_hooks_done: false,

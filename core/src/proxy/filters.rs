@@ -1,7 +1,7 @@
 //! The native filters of a route: path and headers.
 
 use edgewright_script::program::{HeaderChange, Route};
-use http::header;
+use http::{HeaderName, header};
 use pingora_http::{RequestHeader, ResponseHeader};
 use pingora_proxy::Session;
 
@@ -16,7 +16,8 @@ pub(super) fn change_request(
     upstream: &mut RequestHeader,
 ) {
     if generation.config.server.forwarded_headers {
-        client::forward(session, upstream, &generation.config.trusted_proxies);
+        let trusted = &generation.config.trusted_proxies;
+        client::forward(session, upstream, trusted, state.claims);
     }
     let Some(route) = state.route.map(|route| generation.route(route)) else {
         return;
@@ -75,6 +76,12 @@ fn strip<'p>(path: &'p str, prefix: &str) -> &'p str {
     }
 }
 
+/// Fields that are about a connection and that a Connection field need not name.
+const OF_THE_CONNECTION: [HeaderName; 2] = [
+    HeaderName::from_static("keep-alive"),
+    HeaderName::from_static("proxy-connection"),
+];
+
 /// Makes of the upstream's response what is allowed to pass: fields that belong to the other
 /// connection go, and so does the framing of a response without a body
 /// (RFC 9110 section 7.6.1, RFC 9112 section 6).
@@ -91,8 +98,11 @@ pub(super) fn clean_response(response: &mut ResponseHeader) {
             }
         }
     }
-    response.remove_header("keep-alive");
-    response.remove_header("proxy-connection");
+    for field in &OF_THE_CONNECTION {
+        if response.headers.contains_key(field) {
+            response.remove_header(field);
+        }
+    }
     let status = response.status.as_u16();
     if status == 204 || (100..200).contains(&status) {
         response.remove_header(&header::CONTENT_LENGTH);

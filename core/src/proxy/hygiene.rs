@@ -4,7 +4,7 @@
 //! the header block exactly as it was received.
 
 use http::Method;
-use memchr::memchr;
+use memchr::{memchr, memchr2, memrchr};
 
 use crate::{config::Limits, metrics::Limit};
 
@@ -57,11 +57,18 @@ pub struct Head<'a> {
     pub http_1_1: bool,
 }
 
+/// What the checks saw by the way.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// A field by which the client could claim to be a proxy: Forwarded, X-Forwarded-*, X-Real-IP.
+    pub claims: bool,
+}
+
 /// Checks one request head.
 ///
 /// # Errors
 /// With the first thing that is wrong.
-pub fn check(head: Head<'_>, limits: &Limits) -> Result<(), Refusal> {
+pub fn check(head: Head<'_>, limits: &Limits) -> Result<Seen, Refusal> {
     check_method(head.method)?;
     if head.raw.len() > limits.request_header {
         return Err(over(431, "the request's header is too large", Limit::RequestHeader));
@@ -103,10 +110,14 @@ fn next_line(raw: &[u8]) -> Result<(&[u8], &[u8]), Refusal> {
 /// The target is a path, or an absolute http URI; `*` only asks for OPTIONS
 /// (RFC 9112 section 3.2).
 fn check_target(line: &[u8], method: &Method, limits: &Limits) -> Result<(), Refusal> {
+    // Between the method and the version stands the target, without a space of its own.
     let target = line
         .get(method.as_str().len() + 1..)
-        .map(|rest| &rest[..memchr(b' ', rest).unwrap_or(rest.len())])
+        .map(|rest| &rest[..memrchr(b' ', rest).unwrap_or(rest.len())])
         .unwrap_or_default();
+    if memchr2(b' ', b'#', target).is_some() {
+        return Err(bad("the request target has a space or a `#`"));
+    }
     if target.len() > limits.uri {
         return Err(over(414, "the request target is too long", Limit::Uri));
     }
@@ -125,7 +136,8 @@ fn check_target(line: &[u8], method: &Method, limits: &Limits) -> Result<(), Ref
     }
 }
 
-fn check_fields(mut fields: &[u8], http_1_1: bool, limits: &Limits) -> Result<(), Refusal> {
+fn check_fields(mut fields: &[u8], http_1_1: bool, limits: &Limits) -> Result<Seen, Refusal> {
+    let mut seen = Seen::default();
     let (mut count, mut hosts, mut lengths, mut codings) = (0, 0, 0, 0);
     while !fields.is_empty() {
         let (line, rest) = next_line(fields)?;
@@ -173,6 +185,10 @@ fn check_fields(mut fields: &[u8], http_1_1: bool, limits: &Limits) -> Result<()
                     });
                 }
             }
+            b'f' => seen.claims |= value_of(line, b"forwarded").is_some(),
+            b'x' => {
+                seen.claims |= begins_with(line, b"x-forwarded-") || begins_with(line, b"x-real-ip");
+            }
             _ => {}
         }
     }
@@ -185,7 +201,11 @@ fn check_fields(mut fields: &[u8], http_1_1: bool, limits: &Limits) -> Result<()
     if hosts > 1 || (hosts == 0 && http_1_1) {
         return Err(bad("a request names exactly one host"));
     }
-    Ok(())
+    Ok(seen)
+}
+
+fn begins_with(line: &[u8], name: &[u8]) -> bool {
+    line.get(..name.len()).is_some_and(|found| found.eq_ignore_ascii_case(name))
 }
 
 /// The value of a header line when its name is `name`, without white space around it.
@@ -223,7 +243,7 @@ mod tests {
             method: &method,
             http_1_1: raw.contains("HTTP/1.1"),
         };
-        check(head, &Limits::default()).map_or_else(|refusal| refusal.status, |()| 200)
+        check(head, &Limits::default()).map_or_else(|refusal| refusal.status, |_| 200)
     }
 
     fn with(fields: &str) -> u16 {
@@ -261,6 +281,8 @@ mod tests {
     fn targets_hosts_and_methods() {
         for raw in [
             "GET a HTTP/1.1\r\nHost: a\r\n\r\n",
+            "GET /a b HTTP/1.1\r\nHost: a\r\n\r\n",
+            "GET /a#b HTTP/1.1\r\nHost: a\r\n\r\n",
             "GET * HTTP/1.1\r\nHost: a\r\n\r\n",
             "GET ftp://a/ HTTP/1.1\r\nHost: a\r\n\r\n",
             "GET / HTTP/1.1\r\n\r\n",
@@ -275,6 +297,22 @@ mod tests {
         }
         assert_eq!(status("TRACE / HTTP/1.1\r\nHost: a\r\n\r\n"), 405);
         assert_eq!(with("Expect: foo\r\n"), 417);
+    }
+
+    #[test]
+    fn claims_are_seen() {
+        let seen = |fields: &str| {
+            let head = Head {
+                raw: format!("GET / HTTP/1.1\r\nHost: a\r\n{fields}\r\n").into_bytes().leak(),
+                method: &Method::GET,
+                http_1_1: true,
+            };
+            check(head, &Limits::default()).map(|seen| seen.claims)
+        };
+        assert_eq!(seen("X-Api-Key: 1\r\nFrom: a\r\n"), Ok(false));
+        for field in ["forwarded: x", "X-FORWARDED-FOR: x", "x-forwarded-port: 1", "X-Real-IP: 1"] {
+            assert_eq!(seen(&format!("{field}\r\n")), Ok(true), "{field}");
+        }
     }
 
     #[test]

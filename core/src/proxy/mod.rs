@@ -100,24 +100,28 @@ impl ProxyHttp for Edge {
             method: &header.method,
             http_1_1: header.version >= Version::HTTP_11,
         };
-        let checked = hygiene::check(head, limits).and_then(|()| {
+        let checked = hygiene::check(head, limits).and_then(|seen| {
             let length = header.headers.get(header::CONTENT_LENGTH);
             let length: Option<u64> = length.and_then(|value| value.to_str().ok()?.parse().ok());
             match (length, limits.request_body) {
                 (Some(length), Some(most)) if length > most => Err(hygiene::BODY_TOO_LARGE),
-                _ => Ok(()),
+                _ => Ok(seen),
             }
         });
-        if let Err(found) = checked {
-            if let Some(limit) = found.limit {
-                self.shared.metrics.limit_hit(limit);
+        let found = match checked {
+            Ok(seen) => {
+                context.state.claims = seen.claims;
+                return Ok(());
             }
-            context.state.refusal = Some(Refusal::new(found.status, found.reason));
-            // What follows on this connection may not be what it seems.
-            session.set_keepalive(None);
-            return Err(refused(found.status));
+            Err(found) => found,
+        };
+        if let Some(limit) = found.limit {
+            self.shared.metrics.limit_hit(limit);
         }
-        Ok(())
+        context.state.refusal = Some(Refusal::new(found.status, found.reason));
+        // What follows on this connection may not be what it seems.
+        session.set_keepalive(None);
+        Err(refused(found.status))
     }
 
     async fn request_filter(&self, session: &mut Session, context: &mut Context) -> Result<bool> {
@@ -125,12 +129,13 @@ impl ProxyHttp for Edge {
             Admission::Proxy => Ok(false),
             Admission::Answer(answer) => {
                 let Context { handle, state, .. } = context;
-                local::answer(session, handle, state, answer).await?;
+                // Boxed, so that requests that are passed on don't carry its state.
+                Box::pin(local::answer(session, handle, state, answer)).await?;
                 Ok(true)
             }
             Admission::Refuse(refusal) => {
                 let Context { handle, state, .. } = context;
-                local::refuse(session, handle, state, &refusal).await?;
+                Box::pin(local::refuse(session, handle, state, &refusal)).await?;
                 Ok(true)
             }
         }

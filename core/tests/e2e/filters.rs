@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crate::support::client::get;
 use crate::support::launch::serving;
 use crate::support::upstream::{Upstream, answer, ok};
-use crate::support::wait::{Gate, SOON};
+use crate::support::wait::{Gate, SOON, until};
 
 #[test]
 fn strip_prefix_takes_whole_segments_and_keeps_the_query() {
@@ -175,8 +175,8 @@ fn a_timeout_is_504_and_limits_the_time_to_the_header_only() {
     assert!(took >= Duration::from_millis(450), "{took:?}");
     assert!(took < Duration::from_secs(10), "{took:?}");
     assert_eq!(proxy.text("/stream"), "halfhalf");
-    assert_eq!(
-        proxy.metric("requests_total", &[("route", "/slow"), ("status", "504")]),
-        1.0
-    );
+    until("the request to be counted", SOON, || {
+        let labels = [("route", "/slow"), ("status", "504")];
+        proxy.metric("requests_total", &labels) == 1.0
+    });
 }

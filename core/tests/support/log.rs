@@ -5,6 +5,9 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+/// So many lines are kept; a process that floods its log must not take the tests' memory.
+const KEPT: usize = 100_000;
+
 /// Collects lines as they come. Clones share them.
 #[derive(Clone, Default)]
 pub struct Log(Arc<Shared>);
@@ -25,8 +28,12 @@ impl Log {
             let mut line = Vec::new();
             while from.read_until(b'\n', &mut line).is_ok_and(|n| n > 0) {
                 let text = String::from_utf8_lossy(&line).trim_end().to_owned();
-                writer.0.lines.lock().unwrap().push(text);
-                writer.0.changed.notify_all();
+                let mut lines = writer.0.lines.lock().unwrap();
+                if lines.len() < KEPT {
+                    lines.push(text);
+                    writer.0.changed.notify_all();
+                }
+                drop(lines);
                 line.clear();
             }
         });
@@ -78,8 +85,14 @@ impl Log {
             .collect()
     }
 
-    /// Everything so far.
+    /// The first lines, as many as a person reads.
     pub fn text(&self) -> String {
-        self.0.lines.lock().unwrap().join("\n")
+        let lines = self.0.lines.lock().unwrap();
+        let shown = lines.len().min(200);
+        let mut text = lines[..shown].join("\n");
+        if shown < lines.len() {
+            text += &format!("\n.. and {} more lines", lines.len() - shown);
+        }
+        text
     }
 }

@@ -1,6 +1,7 @@
 //! Ports from the system.
 
 use std::collections::HashSet;
+use std::fs;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::{LazyLock, Mutex};
 
@@ -24,4 +25,35 @@ pub fn free(ip: IpAddr, count: usize) -> Vec<SocketAddr> {
         held.push(listener);
     }
     addresses
+}
+
+/// Whether a socket of this process listens on `address`. Another process may have taken the port,
+/// and then it is the one that answers.
+pub fn listens(pid: u32, address: SocketAddr) -> bool {
+    // Of the network namespace that the process is in. `local_address` is `IP:PORT` in hex, 0A the
+    // state of a listening socket (proc_pid_net(5)).
+    let port = format!(":{:04X}", address.port());
+    let sockets: Vec<String> = ["tcp", "tcp6"]
+        .iter()
+        .filter_map(|table| fs::read_to_string(format!("/proc/{pid}/net/{table}")).ok())
+        .flat_map(|table| {
+            table
+                .lines()
+                .map(|line| line.split_whitespace().collect::<Vec<_>>())
+                .filter(|fields| {
+                    fields.len() > 9 && fields[1].ends_with(&port) && fields[3] == "0A"
+                })
+                .map(|fields| format!("socket:[{}]", fields[9]))
+                .collect::<Vec<_>>()
+        })
+        .collect();
+    fs::read_dir(format!("/proc/{pid}/fd"))
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| fs::read_link(entry.ok()?.path()).ok())
+        .any(|target| {
+            sockets
+                .iter()
+                .any(|socket| target.as_os_str() == socket.as_str())
+        })
 }

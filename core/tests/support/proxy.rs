@@ -10,8 +10,8 @@ use tempfile::TempDir;
 
 use super::client::{self, Request, Response};
 use super::log::Log;
-use super::metrics;
 use super::wait::{self, SOON};
+use super::{metrics, ports};
 
 /// When a started proxy counts as started.
 #[derive(Clone, Copy, PartialEq)]
@@ -58,7 +58,7 @@ impl Proxy {
         }
     }
 
-    /// False: it ended because an address was in use.
+    /// False: an address was in use.
     pub(super) fn wait_started(&mut self, started: Started) -> bool {
         let deadline = Instant::now() + 2 * SOON;
         loop {
@@ -71,8 +71,9 @@ impl Proxy {
                 return false;
             }
             let up = TcpStream::connect_timeout(&self.listener, SOON).is_ok();
-            if up && (started == Started::Listening || self.readyz().is_some_and(|s| s == 200)) {
-                return true;
+            if up && (started == Started::Listening || self.readyz() == Some(200)) {
+                // Ready may also be what a stranger says who took the port meanwhile.
+                return ports::listens(self.pid(), self.listener);
             }
             assert!(
                 Instant::now() < deadline,

@@ -1,0 +1,60 @@
+# What one needs for working on edgewright. Everything real stands in scripts/.
+
+SHELL := /bin/bash
+# Debian keeps nginx and ip where the PATH of an ordinary user doesn't look.
+export PATH := $(PATH):/usr/sbin:/sbin
+
+# Where `make run` listens.
+LISTEN ?= 127.0.0.1:8080
+# The name of the image that `make image` makes, and the profile that it is built with.
+IMAGE ?= edgewright
+PROFILE ?= release
+
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+BENCH_BUILD := cargo build --locked --release -p edgewright -p edgewright-bench
+BENCH := $(TARGET)/release/edgewright-bench
+
+.PHONY: help
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: run
+run: ## installs what is missing, builds, and starts a demo with two upstreams of its own
+	@scripts/install.sh build
+	@cargo run --locked -p edgewright -- demo --listen $(LISTEN)
+
+.PHONY: test
+test: ## all tests, the end-to-end ones with a real nginx included
+	@scripts/install.sh test
+	@scripts/test.sh
+
+.PHONY: soak
+soak: ## all tests, with the long forms of those that have one
+	@scripts/install.sh test
+	@EDGEWRIGHT_SOAK=1 scripts/test.sh
+
+.PHONY: check
+check: ## formatting and clippy, warnings denied
+	@scripts/install.sh build
+	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+
+.PHONY: bench
+bench: ## what a request costs beside the floor, nginx and nginx with Lua (see bench/README.md)
+	@scripts/install.sh bench
+	$(BENCH_BUILD)
+	$(BENCH) run --json $(TARGET)/bench.json
+
+.PHONY: bench-quick
+bench-quick: ## the same in two minutes, too short for conclusions
+	@scripts/install.sh bench
+	$(BENCH_BUILD)
+	$(BENCH) run --rounds 2 --seconds 2 --rate off --json $(TARGET)/bench-quick.json
+
+.PHONY: image
+image: ## the container image
+	IMAGE=$(IMAGE) PROFILE=$(PROFILE) scripts/image.sh
+
+.PHONY: image-test
+image-test: image ## builds the container image and tries it
+	IMAGE=$(IMAGE) scripts/test-image.sh

@@ -1,0 +1,106 @@
+//! The worker threads.
+//!
+//! Each worker is a whole small server: its own thread with its own runtime, its own listening
+//! sockets (the kernel spreads connections over them, SO_REUSEPORT), its own Pingora proxy with its
+//! own kept upstream connections. Nothing that a request needs belongs to another thread.
+//!
+//! Pingora's own `Server` is not used: its threads share one pool of upstream connections, which
+//! loses kept ones when they move between threads; it sleeps on SIGTERM; and it panics when an
+//! address is taken.
+
+use std::{sync::Arc, thread};
+
+use anyhow::Context as _;
+use pingora_core::{
+    apps::HttpServerOptions,
+    listeners::{ListenerConfig, TcpSocketOptions},
+    server::configuration::ServerConf,
+    services::{Service, listening::Service as ListeningService},
+};
+use pingora_proxy::{HttpProxy, http_proxy_service_with_name};
+use tokio::sync::watch;
+
+use crate::{config::Config, proxy::Edge};
+
+/// Bytes of a worker's stack: the deepest calls that `[script] call_depth` allows need 1 MiB.
+const STACK: usize = 2 * 1024 * 1024;
+
+/// Upstream connections that Pingora may try for one request, over all kinds of failures. How many
+/// are tried is decided case by case, in [`crate::proxy`].
+const MAX_TRIES: usize = 4;
+
+/// The threads that serve.
+#[derive(Debug)]
+pub struct Workers {
+    closing: watch::Sender<bool>,
+}
+
+impl Default for Workers {
+    fn default() -> Self {
+        Self {
+            closing: watch::Sender::new(false),
+        }
+    }
+}
+
+impl Workers {
+    /// Starts a thread that serves with `service` until the process ends.
+    ///
+    /// # Errors
+    /// When the thread or its runtime can't be made.
+    pub fn start<S: Service + 'static>(&self, name: &str, mut service: S) -> anyhow::Result<()> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .context("can't make the runtime of a worker")?;
+        let closing = self.closing.subscribe();
+        thread::Builder::new()
+            .name(name.to_owned())
+            .stack_size(STACK)
+            .spawn(move || {
+                runtime.block_on(async {
+                    service.start_service(None, closing, 1).await;
+                    // The listeners are closed; connections are served until the process ends.
+                    std::future::pending::<()>().await;
+                });
+            })
+            .context("can't start a worker")?;
+        Ok(())
+    }
+
+    /// Closes the listeners. Connections that have no request end, requests in flight go on.
+    pub fn close(&self) {
+        // Nobody listens to the signal when no worker was started.
+        let _ = self.closing.send(true);
+    }
+}
+
+/// The service of one worker of `threads`, which keeps its share of `kept` upstream connections.
+pub fn proxy(
+    config: &Config,
+    edge: Edge,
+    threads: usize,
+    kept: usize,
+) -> ListeningService<HttpProxy<Edge>> {
+    let configuration = ServerConf {
+        // Of this proxy: the workers are proxies of their own.
+        threads: 1,
+        upstream_keepalive_pool_size: kept.div_ceil(threads),
+        max_retries: MAX_TRIES,
+        ..ServerConf::default()
+    };
+    let mut service = http_proxy_service_with_name(&Arc::new(configuration), edge, "proxy");
+    if let Some(proxy) = service.app_logic_mut() {
+        let mut options = HttpServerOptions::default();
+        // Pingora counts how often a connection is used again.
+        options.keepalive_request_limit = Some(config.limits.keepalive_requests.saturating_sub(1));
+        proxy.server_options = Some(options);
+    }
+    for listener in &config.listeners {
+        let mut options = TcpSocketOptions::default();
+        options.so_reuseport = Some(true);
+        let address = listener.address.to_string();
+        service.add_listener(ListenerConfig::tcp(address).tcp_socket_options(options));
+    }
+    service
+}

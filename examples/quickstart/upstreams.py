@@ -1,0 +1,29 @@
+"""Two upstreams that say what they got: web on 127.0.0.1:9001, canary on 127.0.0.1:9002."""
+
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+
+
+def handler(name):
+    class Echo(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        wbufsize = -1  # header and body leave in one piece
+
+        def do_GET(self):
+            self.rfile.read(int(self.headers.get("content-length", 0)))
+            client = self.headers.get("x-client", "nobody")
+            body = f"{name} got {self.command} {self.path} from {client}\n".encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        do_POST = do_GET
+
+    return Echo
+
+
+for name, port in [("web", 9001), ("canary", 9002)]:
+    server = ThreadingHTTPServer(("127.0.0.1", port), handler(name))
+    Thread(target=server.serve_forever).start()
+    print(f"{name} on 127.0.0.1:{port}", flush=True)

@@ -1,0 +1,85 @@
+#!/usr/bin/env bash
+# Installs what is missing for a task, on Debian and Ubuntu. Says nothing when nothing is missing.
+#
+#   scripts/install.sh build         what compiling needs
+#   scripts/install.sh test          and what the tests need
+#   scripts/install.sh bench         and what the benchmark needs
+#   scripts/install.sh base-images   what scripts/base-images.sh needs
+set -euo pipefail
+
+readonly task=${1:-build}
+# Where Debian keeps nginx, ip and debootstrap; the PATH of an ordinary user lacks it.
+PATH=$PATH:/usr/sbin:/sbin
+packages=()
+
+# need COMMAND PACKAGE
+need() {
+    command -v "$1" >/dev/null || packages+=("$2")
+}
+
+needs_of() {
+    case $1 in
+    build)
+        need cc build-essential
+        need make build-essential
+        need cmake cmake # zlib-ng, which Pingora builds
+        need pkg-config pkg-config
+        need curl curl
+        ;;
+    test)
+        needs_of build
+        need nginx nginx-light
+        need strace strace
+        need ip iproute2
+        ;;
+    bench)
+        needs_of test
+        need wrk wrk
+        need valgrind valgrind
+        # A module of nginx, which is no command.
+        dpkg -s libnginx-mod-http-lua >/dev/null 2>&1 || packages+=(libnginx-mod-http-lua)
+        ;;
+    base-images)
+        need debootstrap debootstrap
+        ;;
+    *)
+        echo "install: unknown task \`$1\`: build, test, bench or base-images" >&2
+        exit 2
+        ;;
+    esac
+}
+
+install_packages() {
+    local as_root=()
+    if ! command -v apt-get >/dev/null; then
+        echo "install: this system has no apt-get; install what these Debian packages hold: $*" >&2
+        exit 1
+    fi
+    if [ "$(id -u)" != 0 ]; then
+        if ! command -v sudo >/dev/null; then
+            echo "install: run this as root: apt-get install $*" >&2
+            exit 1
+        fi
+        as_root=(sudo)
+    fi
+    echo "install: $*"
+    # A lock held by another apt is waited for.
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq update
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+        apt-get -qq -y -o DPkg::Lock::Timeout=120 --no-install-recommends install "$@" >/dev/null
+}
+
+needs_of "$task"
+if [ ${#packages[@]} -gt 0 ]; then
+    mapfile -t packages < <(printf '%s\n' "${packages[@]}" | sort -u)
+    install_packages "${packages[@]}"
+fi
+
+if [ "$task" != base-images ] && ! command -v cargo >/dev/null; then
+    cat >&2 <<'END'
+install: there is no cargo. Install Rust (1.90 or newer) from https://rustup.rs :
+    curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh
+then open a new shell, or `. ~/.cargo/env`, and run this again.
+END
+    exit 1
+fi
