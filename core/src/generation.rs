@@ -16,7 +16,6 @@ use edgewright_script::{
     program::{PoolId, Program, Route, RouteId},
 };
 
-
 use crate::{
     config::Config,
     files::Fingerprint,
@@ -123,7 +122,10 @@ impl Generation {
 
     /// Takes one of the interpreters that were made with it.
     pub(crate) fn take_interpreter(&self) -> Option<Parcel> {
-        let mut ready = self.interpreters.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ready = self
+            .interpreters
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         ready.pop()
     }
 
@@ -134,7 +136,11 @@ impl Generation {
 
     /// What it holds, for log lines.
     pub fn summary(&self) -> String {
-        format!("routes={} pools={}", self.program.routes.len(), self.pools.len())
+        format!(
+            "routes={} pools={}",
+            self.program.routes.len(),
+            self.pools.len()
+        )
     }
 
     /// Whether any pool has somebody to send requests to; also when there is no pool at all.

@@ -153,7 +153,10 @@ impl Operations for Desk {
         Err(if waiting.is_empty() {
             "no pool has an address".to_owned()
         } else {
-            format!("no pool has an address yet; waiting for {}", waiting.join(", "))
+            format!(
+                "no pool has an address yet; waiting for {}",
+                waiting.join(", ")
+            )
         })
     }
 

@@ -20,9 +20,10 @@ pub fn start(log: &Log) {
         .lossy(true)
         .thread_name("log")
         .finish(std::io::stderr());
-    // Pingora tells of each broken client connection at the level of errors.
+    // Pingora tells of each broken client connection, and of each kept upstream connection that
+    // was closed meanwhile, at the level of errors.
     let filter = EnvFilter::new(format!(
-        "warn,pingora_proxy=off,edgewright={level},edgewright_script={level}",
+        "warn,pingora_proxy=off,pingora_core::connectors=off,edgewright={level},edgewright_script={level}",
         level = log.level
     ));
     let subscriber = tracing_subscriber::fmt()

@@ -45,12 +45,9 @@ impl Lifecycle {
     /// All listeners answer.
     pub fn serving(&self) {
         // A signal may have come first; then it stays at that.
-        let _ = self.stage.compare_exchange(
-            STARTING,
-            SERVING,
-            Ordering::Relaxed,
-            Ordering::Relaxed,
-        );
+        let _ =
+            self.stage
+                .compare_exchange(STARTING, SERVING, Ordering::Relaxed, Ordering::Relaxed);
     }
 
     /// Whether the process is about to end: connections are not kept any more.
@@ -112,13 +109,14 @@ impl Endings {
         Ok(Self(receiver))
     }
 
-    /// Waits for a signal and brings everything to its end. When this returns, the process may go.
+    /// Waits for a signal and brings everything to its end, as `shutdown` says then. When this
+    /// returns, the process may go.
     pub fn serve_until_end(
         &self,
         lifecycle: &Lifecycle,
         workers: &Workers,
         metrics: &Metrics,
-        shutdown: Shutdown,
+        shutdown: impl FnOnce() -> Shutdown,
     ) {
         // A channel without senders has no more signals, which can't happen: its thread holds one.
         let first = self.0.recv().unwrap_or(Ending::AtOnce);
@@ -127,6 +125,7 @@ impl Endings {
             tracing::info!("shutting down: at once");
             return;
         }
+        let shutdown = shutdown();
         tracing::info!(
             "shutting down: not ready any more, the listeners close in {:?}",
             shutdown.delay

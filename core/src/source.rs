@@ -81,16 +81,15 @@ enum Interrupted {
 }
 
 fn compile_once(path: &Path, overrides: &Overrides) -> Result<Compiled, Interrupted> {
-    let config::Loaded { folder, config } =
-        config::attempt(path, overrides).map_err(|error| {
-            Interrupted::Refused(Refused {
-                diagnostics: error.diagnostics,
-                last: Some(match error.folder {
-                    Some(folder) => LastRead::of(&folder),
-                    None => LastRead::absent(path),
-                }),
-            })
-        })?;
+    let config::Loaded { folder, config } = config::attempt(path, overrides).map_err(|error| {
+        Interrupted::Refused(Refused {
+            diagnostics: error.diagnostics,
+            last: Some(match error.folder {
+                Some(folder) => LastRead::of(&folder),
+                None => LastRead::absent(path),
+            }),
+        })
+    })?;
     let refused = |diagnostics: Diagnostics| {
         Interrupted::Refused(Refused {
             diagnostics,
@@ -104,7 +103,11 @@ fn compile_once(path: &Path, overrides: &Overrides) -> Result<Compiled, Interrup
     };
     let source = String::from_utf8(source).map_err(|error| {
         let valid = error.utf8_error().valid_up_to();
-        let line = error.as_bytes()[..valid].iter().filter(|&&byte| byte == b'\n').count() + 1;
+        let line = error.as_bytes()[..valid]
+            .iter()
+            .filter(|&&byte| byte == b'\n')
+            .count()
+            + 1;
         let finding = Diagnostic::error("the program is not UTF-8").at(&config.routes, line, 1);
         refused(finding.into())
     })?;

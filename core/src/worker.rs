@@ -7,11 +7,7 @@
 use std::{cell::RefCell, sync::Arc, sync::OnceLock, sync::mpsc, thread};
 
 use arc_swap::ArcSwap;
-use edgewright_script::{
-    diagnostic::Diagnostic,
-    engine::Interpreter,
-    program::Program,
-};
+use edgewright_script::{diagnostic::Diagnostic, engine::Interpreter, program::Program};
 
 use crate::generation::Generation;
 

@@ -157,6 +157,9 @@ mod tests {
         answer.add_header("set-cookie", "a=1").unwrap();
         answer.add_header("set-cookie", "b=2").unwrap();
         assert_eq!(answer.headers.len(), 3);
-        assert_eq!(answer.header(&http::header::CONTENT_TYPE).unwrap(), "text/html");
+        assert_eq!(
+            answer.header(&http::header::CONTENT_TYPE).unwrap(),
+            "text/html"
+        );
     }
 }

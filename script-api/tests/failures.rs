@@ -63,7 +63,10 @@ fn what_could_be_a_lost_refusal_is_a_failure() {
         assert!(text.contains(message), "{path}: {text}");
     }
     // A left-over value that can't be a refusal is ignored.
-    assert!(edge.run(&mut MemoryRequest::new("GET", "h", "/number")).is_ok());
+    assert!(
+        edge.run(&mut MemoryRequest::new("GET", "h", "/number"))
+            .is_ok()
+    );
 }
 
 #[test]
@@ -160,7 +163,10 @@ fn the_response_is_changed_in_on_response_only() {
         status: http::StatusCode::NOT_FOUND,
         headers: http::HeaderMap::from_iter([
             (http::header::SERVER, http::HeaderValue::from_static("x")),
-            (http::header::SET_COOKIE, http::HeaderValue::from_static("b=2")),
+            (
+                http::header::SET_COOKIE,
+                http::HeaderValue::from_static("b=2"),
+            ),
         ]),
         is_local: false,
     };

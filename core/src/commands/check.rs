@@ -25,18 +25,18 @@ pub(super) fn run(path: &Path, format: Format) -> ExitCode {
             Ok(compiled) => {
                 report::findings(&compiled.warnings, compiled.folder.root());
                 println!(
-                    "{}: {} routes, {} pools, {} hooks",
+                    "{}: {}, {}, {}",
                     compiled.config.routes,
-                    compiled.program.routes.len(),
-                    compiled.pools.len(),
-                    compiled.program.hooks.len(),
+                    count(compiled.program.routes.len(), "route"),
+                    count(compiled.pools.len(), "pool"),
+                    count(compiled.program.hooks.len(), "hook"),
                 );
             }
             Err(refused) => {
                 report::refused(refused);
                 let errors = refused.diagnostics.iter();
                 let errors = errors.filter(|one| one.severity == Severity::Error).count();
-                eprintln!("{errors} error{}", if errors == 1 { "" } else { "s" });
+                eprintln!("{}", count(errors, "error"));
             }
         },
     }
@@ -44,6 +44,11 @@ pub(super) fn run(path: &Path, format: Format) -> ExitCode {
         Ok(_) => ExitCode::SUCCESS,
         Err(_) => ExitCode::from(WRONG),
     }
+}
+
+fn count(number: usize, what: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {what}{plural}")
 }
 
 fn as_json(findings: &[Diagnostic], compiled: Option<&Compiled>) -> serde_json::Value {

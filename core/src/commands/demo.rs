@@ -24,7 +24,9 @@ pub(super) fn run(listen: SocketAddr) -> ExitCode {
             let overrides = Overrides {
                 listen: vec![listen],
             };
-            run::serve(folder, overrides, |workers| start_echoes(workers, &demo.echoes))
+            run::serve(folder, overrides, |workers| {
+                start_echoes(workers, &demo.echoes)
+            })
         }
         Err(error) => {
             eprintln!("{error:#}");

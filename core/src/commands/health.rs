@@ -46,7 +46,10 @@ fn ask(address: SocketAddr, path: &str) -> std::io::Result<(u16, String)> {
     stream.take(MOST).read_to_end(&mut answer)?;
     let answer = String::from_utf8_lossy(&answer);
     let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
-    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
+    let status = head
+        .split(' ')
+        .nth(1)
+        .and_then(|status| status.parse().ok());
     let status = status.ok_or_else(|| std::io::Error::other("the answer is no HTTP"))?;
     Ok((status, body.to_owned()))
 }

@@ -24,7 +24,14 @@ pub(super) fn run(path: &Path) -> ExitCode {
     }
 }
 
-const HEADINGS: [&str; 6] = ["HOST", "METHODS", "PATH", "CONDITIONS", "HOOKS", "DESTINATION"];
+const HEADINGS: [&str; 6] = [
+    "HOST",
+    "METHODS",
+    "PATH",
+    "CONDITIONS",
+    "HOOKS",
+    "DESTINATION",
+];
 
 /// The routes as a table with aligned columns, and the place of each at its end.
 fn table(program: &Program) -> String {
@@ -110,7 +117,12 @@ fn conditions(program: &Program, route: &Route) -> String {
             Condition::From(networks) => format!("from:{networks}"),
         })
         .collect();
-    parts.extend(route.when.iter().map(|&hook| format!("when:{}", function(program, hook))));
+    parts.extend(
+        route
+            .when
+            .iter()
+            .map(|&hook| format!("when:{}", function(program, hook))),
+    );
     or_dash(parts)
 }
 
@@ -119,7 +131,13 @@ fn hooks(program: &Program, hooks: &[&Vec<HookId>]) -> String {
         hooks
             .iter()
             .flat_map(|hooks| hooks.iter())
-            .map(|&hook| format!("{}:{}", program.hook(hook).kind.name(), function(program, hook)))
+            .map(|&hook| {
+                format!(
+                    "{}:{}",
+                    program.hook(hook).kind.name(),
+                    function(program, hook)
+                )
+            })
             .collect(),
     )
 }

@@ -95,7 +95,11 @@ fn start(
         tracing::warn!("{}", warning.summary());
     }
     let generation = source.generation(compiled, None)?;
-    tracing::info!("loaded revision={} {}", generation.revision, generation.summary());
+    tracing::info!(
+        "loaded revision={} {}",
+        generation.revision,
+        generation.summary()
+    );
     let initial = reload::Initial {
         revision: generation.revision.clone(),
         loaded_at: generation.loaded_at,
@@ -121,13 +125,18 @@ fn start(
     let _admin = start_admin(&config, desk)?;
 
     // A name that no resolver answers must not keep the proxy from starting.
-    let pools_ready = shared.generation.load().pools.wait_ready(config.dns.startup_timeout);
+    let pools_ready = shared
+        .generation
+        .load()
+        .pools
+        .wait_ready(config.dns.startup_timeout);
     if !pools_ready {
         tracing::warn!("some names are not resolved yet: their pools answer 503 until they are");
     }
     let kept = config.server.upstream_keepalive;
     let kept = kept.unwrap_or_else(|| keepalive::auto(open_files.after));
     let workers = Workers::default();
+    let serving = shared.clone();
     add(&workers)?;
     for number in 0..threads {
         let edge = Edge::new(shared.clone());
@@ -135,7 +144,9 @@ fn start(
         workers.start(&format!("worker-{number}"), service)?;
     }
     announce(&config, &lifecycle)?;
-    endings.serve_until_end(&lifecycle, &workers, &metrics, config.server.shutdown);
+    endings.serve_until_end(&lifecycle, &workers, &metrics, || {
+        serving.generation.load().config.server.shutdown
+    });
     Ok(())
 }
 
@@ -186,7 +197,10 @@ fn wait_until_answers(address: SocketAddr) -> anyhow::Result<()> {
     let deadline = Instant::now() + LISTEN_WAIT;
     while TcpStream::connect_timeout(&probe, Duration::from_secs(1)).is_err() {
         if Instant::now() > deadline {
-            bail!("{address} does not answer {} s after the start", LISTEN_WAIT.as_secs());
+            bail!(
+                "{address} does not answer {} s after the start",
+                LISTEN_WAIT.as_secs()
+            );
         }
         thread::sleep(Duration::from_millis(5));
     }

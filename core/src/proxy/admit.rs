@@ -42,7 +42,9 @@ impl From<Failed> for Admission {
 pub(super) fn admit(session: &mut Session, context: &mut Context) -> Admission {
     let Context { handle, state, .. } = context;
     let header = session.req_header_mut();
-    client::lower_host(header);
+    if state.seen.upper_host {
+        client::lower_host(header);
+    }
     match path::to_normal(header, handle.program.path_policy()) {
         Ok(None) => {}
         Ok(Some(sent)) => state.rare().raw_path = Some(sent),
@@ -126,7 +128,12 @@ fn unrouted(
     allow: Option<&str>,
 ) -> Result<Admission, Failed> {
     state.site = Some(site);
-    if let Some(answer) = gates(&handle.program.site(site).on_request, session, handle, state)? {
+    if let Some(answer) = gates(
+        &handle.program.site(site).on_request,
+        session,
+        handle,
+        state,
+    )? {
         return Ok(Admission::Answer(answer));
     }
     let Some(allow) = allow else {
@@ -179,11 +186,13 @@ fn go(
             Admission::Proxy
         }
         Destination::Respond(answer) => Admission::Answer(answer.clone()),
-        Destination::RespondFunction(hook) => {
-            Admission::Answer(hooks::run(*hook, session, handle, state, |interpreter, view| {
-                interpreter.respond(*hook, view)
-            })?)
-        }
+        Destination::RespondFunction(hook) => Admission::Answer(hooks::run(
+            *hook,
+            session,
+            handle,
+            state,
+            |interpreter, view| interpreter.respond(*hook, view),
+        )?),
         Destination::Redirect(status, target) => redirect(*status, target, session, handle, state),
         Destination::Function(hook) => {
             let choice = hooks::run(*hook, session, handle, state, |interpreter, view| {

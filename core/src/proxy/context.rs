@@ -8,7 +8,7 @@ use edgewright_script::{
     router::Captures,
 };
 
-use super::deadline::Deadline;
+use super::{deadline::Deadline, hygiene::Seen};
 use crate::{metrics::InFlight, pools::Picked, worker::Handle};
 
 /// One request.
@@ -32,8 +32,8 @@ pub(super) struct State {
     pub(super) picked: Option<Picked>,
     /// Why the proxy answers by itself, when it is no hook's answer.
     pub(super) refusal: Option<Refusal>,
-    /// Whether the client sent a field that only a proxy should: see [`super::hygiene::Seen`].
-    pub(super) claims: bool,
+    /// What the first checks saw by the way.
+    pub(super) seen: Seen,
     /// Body bytes read from the client so far.
     pub(super) body_bytes: u64,
     /// How often an upstream connection was tried.
@@ -108,7 +108,7 @@ impl Context {
                 pool: None,
                 picked: None,
                 refusal: None,
-                claims: false,
+                seen: Seen::default(),
                 body_bytes: 0,
                 attempts: 0,
                 response_hooks_done: false,
@@ -120,7 +120,9 @@ impl Context {
     /// The label of logs.
     pub(super) fn label(&self) -> &str {
         let route = self.state.route;
-        route.map_or(crate::metrics::NO_ROUTE, |route| &self.handle.route(route).label)
+        route.map_or(crate::metrics::NO_ROUTE, |route| {
+            &self.handle.route(route).label
+        })
     }
 }
 

@@ -3,22 +3,12 @@
 use edgewright_script::program::{HeaderChange, Route};
 use http::{HeaderName, header};
 use pingora_http::{RequestHeader, ResponseHeader};
-use pingora_proxy::Session;
 
-use super::{client, context::State, path, view};
+use super::{context::State, path, view};
 use crate::generation::Generation;
 
 /// Makes of the client's request what the upstream gets.
-pub(super) fn change_request(
-    session: &Session,
-    generation: &Generation,
-    state: &State,
-    upstream: &mut RequestHeader,
-) {
-    if generation.config.server.forwarded_headers {
-        let trusted = &generation.config.trusted_proxies;
-        client::forward(session, upstream, trusted, state.claims);
-    }
+pub(super) fn change_request(generation: &Generation, state: &State, upstream: &mut RequestHeader) {
     let Some(route) = state.route.map(|route| generation.route(route)) else {
         return;
     };
@@ -31,9 +21,9 @@ pub(super) fn change_request(
         // Names and values were checked when the program was loaded, so nothing can fail here.
         let _ = match change {
             HeaderChange::Set(name, value) => upstream.insert_header(name.clone(), value.clone()),
-            HeaderChange::Add(name, value) => {
-                upstream.append_header(name.clone(), value.clone()).map(|_| ())
-            }
+            HeaderChange::Add(name, value) => upstream
+                .append_header(name.clone(), value.clone())
+                .map(|_| ()),
             HeaderChange::Remove(name) => {
                 upstream.remove_header(name);
                 Ok(())
@@ -56,7 +46,11 @@ fn target(route: &Route, state: &State, upstream: &RequestHeader) -> Option<Stri
         None if stripped.len() == current.len() => return None,
         None => target.push_str(stripped),
         Some(template) => {
-            template.render(view::matched_path(state, current), &state.captures, &mut target);
+            template.render(
+                view::matched_path(state, current),
+                &state.captures,
+                &mut target,
+            );
             has_query = template.has_query();
         }
     }
@@ -90,9 +84,18 @@ pub(super) fn clean_response(response: &mut ResponseHeader) {
         && !is_plain_connection(nominated.as_bytes())
         && let Ok(names) = nominated.to_str()
     {
-        let names: Vec<String> = names.split(',').map(|name| name.trim().to_owned()).collect();
+        let names: Vec<String> = names
+            .split(',')
+            .map(|name| name.trim().to_owned())
+            .collect();
         for name in names {
-            let framing = ["close", "keep-alive", "upgrade", "transfer-encoding", "content-length"];
+            let framing = [
+                "close",
+                "keep-alive",
+                "upgrade",
+                "transfer-encoding",
+                "content-length",
+            ];
             if !framing.iter().any(|known| name.eq_ignore_ascii_case(known)) {
                 response.remove_header(name.as_str());
             }
@@ -119,9 +122,9 @@ pub(super) fn change_response(response: &mut ResponseHeader, changes: &[HeaderCh
     for change in changes {
         let _ = match change {
             HeaderChange::Set(name, value) => response.insert_header(name.clone(), value.clone()),
-            HeaderChange::Add(name, value) => {
-                response.append_header(name.clone(), value.clone()).map(|_| ())
-            }
+            HeaderChange::Add(name, value) => response
+                .append_header(name.clone(), value.clone())
+                .map(|_| ()),
             HeaderChange::Remove(name) => {
                 response.remove_header(name);
                 Ok(())

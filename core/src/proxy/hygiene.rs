@@ -36,11 +36,8 @@ const fn over(status: u16, reason: &'static str, limit: Limit) -> Refusal {
 }
 
 /// The body is longer than `[limits] request_body`.
-pub const BODY_TOO_LARGE: Refusal = over(
-    413,
-    "the request's body is too large",
-    Limit::RequestBody,
-);
+pub const BODY_TOO_LARGE: Refusal =
+    over(413, "the request's body is too large", Limit::RequestBody);
 
 /// The longest method; the longest registered one has 17 letters
 /// (RFC 9110 section 16.1.1 and its registry).
@@ -62,6 +59,8 @@ pub struct Head<'a> {
 pub struct Seen {
     /// A field by which the client could claim to be a proxy: Forwarded, X-Forwarded-*, X-Real-IP.
     pub claims: bool,
+    /// The Host has capitals.
+    pub upper_host: bool,
 }
 
 /// Checks one request head.
@@ -71,7 +70,11 @@ pub struct Seen {
 pub fn check(head: Head<'_>, limits: &Limits) -> Result<Seen, Refusal> {
     check_method(head.method)?;
     if head.raw.len() > limits.request_header {
-        return Err(over(431, "the request's header is too large", Limit::RequestHeader));
+        return Err(over(
+            431,
+            "the request's header is too large",
+            Limit::RequestHeader,
+        ));
     }
     let (request_line, fields) = next_line(head.raw)?;
     check_target(request_line, head.method, limits)?;
@@ -80,15 +83,24 @@ pub fn check(head: Head<'_>, limits: &Limits) -> Result<Seen, Refusal> {
 
 fn check_method(method: &Method) -> Result<(), Refusal> {
     match *method {
-        Method::GET | Method::POST | Method::PUT | Method::HEAD | Method::DELETE
-        | Method::OPTIONS | Method::PATCH => Ok(()),
+        Method::GET
+        | Method::POST
+        | Method::PUT
+        | Method::HEAD
+        | Method::DELETE
+        | Method::OPTIONS
+        | Method::PATCH => Ok(()),
         Method::TRACE => Err(Refusal {
             status: 405,
             reason: "TRACE is not allowed",
             limit: None,
         }),
         _ if method.as_str().len() > METHOD_LENGTH => Err(bad("the method is too long")),
-        _ if method.as_str().bytes().any(|byte| byte.is_ascii_lowercase()) => {
+        _ if method
+            .as_str()
+            .bytes()
+            .any(|byte| byte.is_ascii_lowercase()) =>
+        {
             Err(bad("methods are written in upper case"))
         }
         _ => Ok(()),
@@ -122,7 +134,10 @@ fn check_target(line: &[u8], method: &Method, limits: &Limits) -> Result<(), Ref
         return Err(over(414, "the request target is too long", Limit::Uri));
     }
     let absolute = || {
-        let scheme_end = target.windows(3).take(6).position(|window| window == b"://");
+        let scheme_end = target
+            .windows(3)
+            .take(6)
+            .position(|window| window == b"://");
         scheme_end.is_some_and(|end| {
             let scheme = &target[..end];
             scheme.eq_ignore_ascii_case(b"http") || scheme.eq_ignore_ascii_case(b"https")
@@ -152,6 +167,7 @@ fn check_fields(mut fields: &[u8], http_1_1: bool, limits: &Limits) -> Result<Se
                 if let Some(value) = value_of(line, b"host") {
                     hosts += 1;
                     check_host(value)?;
+                    seen.upper_host |= value.iter().any(u8::is_ascii_uppercase);
                 }
             }
             b'c' => {
@@ -187,13 +203,18 @@ fn check_fields(mut fields: &[u8], http_1_1: bool, limits: &Limits) -> Result<Se
             }
             b'f' => seen.claims |= value_of(line, b"forwarded").is_some(),
             b'x' => {
-                seen.claims |= begins_with(line, b"x-forwarded-") || begins_with(line, b"x-real-ip");
+                seen.claims |=
+                    begins_with(line, b"x-forwarded-") || begins_with(line, b"x-real-ip");
             }
             _ => {}
         }
     }
     if count > limits.request_headers {
-        return Err(over(431, "the request has too many header fields", Limit::RequestHeaders));
+        return Err(over(
+            431,
+            "the request has too many header fields",
+            Limit::RequestHeaders,
+        ));
     }
     if lengths + codings > 1 {
         return Err(bad("the length of the body is ambiguous"));
@@ -205,7 +226,8 @@ fn check_fields(mut fields: &[u8], http_1_1: bool, limits: &Limits) -> Result<Se
 }
 
 fn begins_with(line: &[u8], name: &[u8]) -> bool {
-    line.get(..name.len()).is_some_and(|found| found.eq_ignore_ascii_case(name))
+    line.get(..name.len())
+        .is_some_and(|found| found.eq_ignore_ascii_case(name))
 }
 
 /// The value of a header line when its name is `name`, without white space around it.
@@ -253,12 +275,21 @@ mod tests {
     #[test]
     fn ordinary_requests_pass() {
         assert_eq!(with(""), 200);
-        assert_eq!(with("Content-Length: 0\r\nAccept: */*\r\nTE: trailers\r\n"), 200);
-        assert_eq!(with("Transfer-Encoding: chunked\r\nExpect: 100-continue\r\n"), 200);
+        assert_eq!(
+            with("Content-Length: 0\r\nAccept: */*\r\nTE: trailers\r\n"),
+            200
+        );
+        assert_eq!(
+            with("Transfer-Encoding: chunked\r\nExpect: 100-continue\r\n"),
+            200
+        );
         assert_eq!(status("GET http://a/x HTTP/1.1\r\nHost: a\r\n\r\n"), 200);
         assert_eq!(status("OPTIONS * HTTP/1.1\r\nHost: [::1]:80\r\n\r\n"), 200);
         assert_eq!(status("GET / HTTP/1.0\r\n\r\n"), 200);
-        assert_eq!(status("PROPFIND /x HTTP/1.1\r\nHost: a_b.c:80\r\n\r\n"), 200);
+        assert_eq!(
+            status("PROPFIND /x HTTP/1.1\r\nHost: a_b.c:80\r\n\r\n"),
+            200
+        );
     }
 
     #[test]
@@ -303,14 +334,21 @@ mod tests {
     fn claims_are_seen() {
         let seen = |fields: &str| {
             let head = Head {
-                raw: format!("GET / HTTP/1.1\r\nHost: a\r\n{fields}\r\n").into_bytes().leak(),
+                raw: format!("GET / HTTP/1.1\r\nHost: a\r\n{fields}\r\n")
+                    .into_bytes()
+                    .leak(),
                 method: &Method::GET,
                 http_1_1: true,
             };
             check(head, &Limits::default()).map(|seen| seen.claims)
         };
         assert_eq!(seen("X-Api-Key: 1\r\nFrom: a\r\n"), Ok(false));
-        for field in ["forwarded: x", "X-FORWARDED-FOR: x", "x-forwarded-port: 1", "X-Real-IP: 1"] {
+        for field in [
+            "forwarded: x",
+            "X-FORWARDED-FOR: x",
+            "x-forwarded-port: 1",
+            "X-Real-IP: 1",
+        ] {
             assert_eq!(seen(&format!("{field}\r\n")), Ok(true), "{field}");
         }
     }

@@ -91,7 +91,10 @@ impl ProxyHttp for Edge {
         } else if session.get_keepalive() == Some(0) {
             session.set_keepalive(Some(limits.keepalive_timeout.as_secs()));
         }
-        let Some(raw) = session.as_http1().map(|http1| http1.get_headers_raw_bytes()) else {
+        let Some(raw) = session
+            .as_http1()
+            .map(|http1| http1.get_headers_raw_bytes())
+        else {
             return Ok(());
         };
         let header = session.req_header();
@@ -101,16 +104,19 @@ impl ProxyHttp for Edge {
             http_1_1: header.version >= Version::HTTP_11,
         };
         let checked = hygiene::check(head, limits).and_then(|seen| {
+            let Some(most) = limits.request_body else {
+                return Ok(seen);
+            };
             let length = header.headers.get(header::CONTENT_LENGTH);
             let length: Option<u64> = length.and_then(|value| value.to_str().ok()?.parse().ok());
-            match (length, limits.request_body) {
-                (Some(length), Some(most)) if length > most => Err(hygiene::BODY_TOO_LARGE),
+            match length {
+                Some(length) if length > most => Err(hygiene::BODY_TOO_LARGE),
                 _ => Ok(seen),
             }
         });
         let found = match checked {
             Ok(seen) => {
-                context.state.claims = seen.claims;
+                context.state.seen = seen;
                 return Ok(());
             }
             Err(found) => found,
@@ -126,7 +132,13 @@ impl ProxyHttp for Edge {
 
     async fn request_filter(&self, session: &mut Session, context: &mut Context) -> Result<bool> {
         match admit::admit(session, context) {
-            Admission::Proxy => Ok(false),
+            Admission::Proxy => {
+                let config = &context.handle.config;
+                if config.server.forwarded_headers {
+                    client::forward(session, &config.trusted_proxies, context.state.seen.claims);
+                }
+                Ok(false)
+            }
             Admission::Answer(answer) => {
                 let Context { handle, state, .. } = context;
                 // Boxed, so that requests that are passed on don't carry its state.
@@ -173,11 +185,11 @@ impl ProxyHttp for Edge {
 
     async fn upstream_request_filter(
         &self,
-        session: &mut Session,
+        _session: &mut Session,
         upstream: &mut RequestHeader,
         context: &mut Context,
     ) -> Result<()> {
-        filters::change_request(session, &context.handle, &context.state, upstream);
+        filters::change_request(&context.handle, &context.state, upstream);
         Ok(())
     }
 
@@ -280,6 +292,8 @@ impl ProxyHttp for Edge {
         {
             self.shared.metrics.limit_hit(Limit::RequestReadTimeout);
         }
+        // Pingora closes the connection after this; the client is to know.
+        session.set_keepalive(None);
         let (status, written) = if let Some(answer) = state.take_replacement() {
             let status = answer.status.as_u16();
             (status, local::answer(session, handle, state, answer).await)
@@ -303,13 +317,10 @@ impl ProxyHttp for Edge {
         }
     }
 
-    async fn logging(
-        &self,
-        session: &mut Session,
-        error: Option<&Error>,
-        context: &mut Context,
-    ) {
-        let status = session.response_written().map(|header| header.status.as_u16());
+    async fn logging(&self, session: &mut Session, error: Option<&Error>, context: &mut Context) {
+        let status = session
+            .response_written()
+            .map(|header| header.status.as_u16());
         let duration = context.state.started.elapsed();
         let metrics = context.handle.metrics_of(context.state.route);
         metrics.record(status.unwrap_or(CLIENT_LEFT), duration);

@@ -2,9 +2,7 @@
 
 use std::{os::fd::RawFd, time::Instant};
 
-use pingora_core::{
-    upstreams::peer::HttpPeer,
-};
+use pingora_core::upstreams::peer::HttpPeer;
 use pingora_error::{Error, ErrorSource, ErrorType, OrErr as _, Result};
 use pingora_proxy::Session;
 
@@ -22,7 +20,10 @@ const CONNECT_ATTEMPTS: u8 = 3;
 pub(super) fn peer(context: &mut Context) -> Result<Box<HttpPeer>> {
     let Context { handle, state, .. } = context;
     let Some(pool) = state.pool else {
-        return Err(Error::explain(ErrorType::InternalError, "no pool was chosen"));
+        return Err(Error::explain(
+            ErrorType::InternalError,
+            "no pool was chosen",
+        ));
     };
     let (pool, _) = handle.pool(pool);
     let failed = state.picked.take().map(|picked| picked.endpoint());
@@ -69,8 +70,10 @@ pub(super) fn connected(fd: RawFd, reused: bool, context: &mut Context) -> Resul
         && let Some(deadline) = rare.deadline
     {
         rare.watch = None;
-        let watch = Deadline::watch(fd, deadline)
-            .or_err(ErrorType::InternalError, "watching the deadline of a connection")?;
+        let watch = Deadline::watch(fd, deadline).or_err(
+            ErrorType::InternalError,
+            "watching the deadline of a connection",
+        )?;
         rare.watch = Some(watch);
     }
     Ok(())
@@ -127,8 +130,8 @@ pub(super) fn failed_in_use(
         error.set_retry(false);
         return error;
     }
-    let replayable = session.req_header().method.is_idempotent()
-        && !session.as_ref().retry_buffer_truncated();
+    let replayable =
+        session.req_header().method.is_idempotent() && !session.as_ref().retry_buffer_truncated();
     if !replayable {
         error.set_retry(false);
     } else if reused && *error.etype() == ErrorType::WriteError {
@@ -152,9 +155,7 @@ pub(super) fn refusal(error: &Error) -> Option<Refusal> {
     Some(match (error.etype(), error.esource()) {
         (ErrorType::HTTPStatus(413), _) => Refusal::new(413, "the request's body is too large"),
         (ErrorType::HTTPStatus(status), _) => Refusal::new(*status, "the request failed"),
-        (_, ErrorSource::Upstream) if timed_out => {
-            Refusal::late()
-        }
+        (_, ErrorSource::Upstream) if timed_out => Refusal::late(),
         (_, ErrorSource::Upstream) => Refusal::new(502, "the upstream's answer can't be used"),
         (_, ErrorSource::Downstream) if timed_out => {
             Refusal::new(408, "the request did not arrive in time")

@@ -31,7 +31,10 @@ impl RequestView<'_> {
 /// The path that the captures point into: the one that the route matched, even when a hook has
 /// set another one since.
 pub(super) fn matched_path<'a>(state: &'a State, current: &'a str) -> &'a str {
-    let kept = state.rare.as_ref().and_then(|rare| rare.matched_path.as_deref());
+    let kept = state
+        .rare
+        .as_ref()
+        .and_then(|rare| rare.matched_path.as_deref());
     kept.unwrap_or(current)
 }
 
@@ -100,7 +103,10 @@ impl Request for RequestView<'_> {
     }
 
     fn header(&self, name: &str) -> Option<&[u8]> {
-        self.header_of().headers.get(name).map(HeaderValue::as_bytes)
+        self.header_of()
+            .headers
+            .get(name)
+            .map(HeaderValue::as_bytes)
     }
 
     fn headers(&self, name: &str) -> Vec<&[u8]> {

@@ -107,9 +107,7 @@ impl Failure {
         let message = match limit {
             Some(ScriptLimit::Operations) => "more operations than `[script] operations` allows",
             Some(ScriptLimit::Time) => "more time than `[script] time` allows",
-            Some(ScriptLimit::CallDepth) => {
-                "calls nested deeper than `[script] call_depth` allows"
-            }
+            Some(ScriptLimit::CallDepth) => "calls nested deeper than `[script] call_depth` allows",
             _ => &found.message,
         };
         Self {

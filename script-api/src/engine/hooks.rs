@@ -3,10 +3,7 @@
 use rhai::{Dynamic, Map};
 
 use super::{
-    current,
-    failure::Failure,
-    interpreter::Interpreter,
-    request_api::RequestHandle,
+    current, failure::Failure, interpreter::Interpreter, request_api::RequestHandle,
     response_api::ResponseHandle,
 };
 use crate::{
@@ -60,9 +57,9 @@ impl Interpreter {
         request: &mut dyn Request,
         response: &mut dyn Response,
     ) -> Result<Verdict, Failure> {
-        let arguments = [Dynamic::from(RequestHandle), Dynamic::from(ResponseHandle)];
-        let value =
-            current::with_response(request, response, || self.call(hook, arguments))?;
+        let mut handles = (Dynamic::from(RequestHandle), Dynamic::from(ResponseHandle));
+        let arguments = &mut [&mut handles.0, &mut handles.1];
+        let value = current::with_response(request, response, || self.call(hook, arguments))?;
         self.verdict(hook, value)
     }
 
@@ -73,7 +70,10 @@ impl Interpreter {
     pub fn when(&mut self, hook: HookId, request: &mut dyn Request) -> Result<bool, Failure> {
         let value = self.with_request(hook, request)?;
         value.as_bool().map_err(|found| {
-            self.misuse(hook, format!("a `.when` must say true or false, not a value of type `{found}`"))
+            self.misuse(
+                hook,
+                format!("a `.when` must say true or false, not a value of type `{found}`"),
+            )
         })
     }
 
@@ -81,15 +81,14 @@ impl Interpreter {
     ///
     /// # Errors
     /// As [`Interpreter::on_request`], and when the value is no response.
-    pub fn respond(
-        &mut self,
-        hook: HookId,
-        request: &mut dyn Request,
-    ) -> Result<Answer, Failure> {
+    pub fn respond(&mut self, hook: HookId, request: &mut dyn Request) -> Result<Answer, Failure> {
         let value = self.with_request(hook, request)?;
         let found = value.type_name();
         value.try_cast::<Answer>().ok_or_else(|| {
-            self.misuse(hook, format!("a `.respond` must give `respond(..)`, not a value of type `{found}`"))
+            self.misuse(
+                hook,
+                format!("a `.respond` must give `respond(..)`, not a value of type `{found}`"),
+            )
         })
     }
 
@@ -97,11 +96,7 @@ impl Interpreter {
     ///
     /// # Errors
     /// As [`Interpreter::on_request`], and when the value names no pool.
-    pub fn choose(
-        &mut self,
-        hook: HookId,
-        request: &mut dyn Request,
-    ) -> Result<Choice, Failure> {
+    pub fn choose(&mut self, hook: HookId, request: &mut dyn Request) -> Result<Choice, Failure> {
         let value = self.with_request(hook, request)?;
         if let Ok(name) = value.as_immutable_string_ref() {
             return self.pool(hook, &name).map(Choice::Pool);
@@ -111,9 +106,15 @@ impl Interpreter {
         }
         if let Some(weights) = value.read_lock::<Map>() {
             let weights = weights.iter().map(|(name, weight)| {
-                let weight = weight.as_int().ok().and_then(|weight| u32::try_from(weight).ok());
+                let weight = weight
+                    .as_int()
+                    .ok()
+                    .and_then(|weight| u32::try_from(weight).ok());
                 let weight = weight.ok_or_else(|| {
-                    self.misuse(hook, format!("the weight of `{name}` must be a whole number from 0"))
+                    self.misuse(
+                        hook,
+                        format!("the weight of `{name}` must be a whole number from 0"),
+                    )
                 })?;
                 Ok((self.pool(hook, name)?, weight))
             });
@@ -136,8 +137,8 @@ impl Interpreter {
         hook: HookId,
         request: &mut dyn Request,
     ) -> Result<Dynamic, Failure> {
-        let arguments = [Dynamic::from(RequestHandle)];
-        current::with_request(request, || self.call(hook, arguments))
+        let mut handle = Dynamic::from(RequestHandle);
+        current::with_request(request, || self.call(hook, &mut [&mut handle]))
     }
 
     /// What the value of a gate means. Whatever could be a refusal that got lost is an error.
@@ -149,7 +150,9 @@ impl Interpreter {
             let kind = self.program.hook(hook).kind.name();
             return Err(self.misuse(
                 hook,
-                format!("a bool is no verdict: `{kind}` goes on with `()` and stops with `respond(..)`"),
+                format!(
+                    "a bool is no verdict: `{kind}` goes on with `()` and stops with `respond(..)`"
+                ),
             ));
         }
         if current::answers_made() > 0 {

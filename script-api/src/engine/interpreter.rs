@@ -10,6 +10,8 @@ use rhai::{
     Caches, Dynamic, Engine, EvalContext, GlobalRuntimeState, Module, OptimizationLevel, Scope,
 };
 
+use smallvec::SmallVec;
+
 use super::{
     budget,
     failure::{Failure, FailureKind},
@@ -57,11 +59,11 @@ impl Interpreter {
         &self.program
     }
 
-    /// Calls a hook with `arguments` behind its captured values.
+    /// Calls a hook with `arguments` behind its captured values. They are used up.
     pub(super) fn call(
         &mut self,
         hook: HookId,
-        arguments: impl IntoIterator<Item = Dynamic>,
+        arguments: &mut [&mut Dynamic],
     ) -> Result<Dynamic, Failure> {
         let place = &self.program.hook(hook).place;
         let state = match &mut self.state {
@@ -139,12 +141,22 @@ impl State {
         &mut self,
         name: &str,
         hook: usize,
-        arguments: impl IntoIterator<Item = Dynamic>,
+        arguments: &mut [&mut Dynamic],
     ) -> Result<Dynamic, Box<rhai::EvalAltResult>> {
-        let mut values: smallvec::SmallVec<[Dynamic; 6]> =
-            self.captures[hook].iter().cloned().collect();
-        values.extend(arguments);
-        let mut references: smallvec::SmallVec<[&mut Dynamic; 6]> = values.iter_mut().collect();
+        if self.captures[hook].is_empty() {
+            return self.call_raw(name, arguments);
+        }
+        let mut captured = self.captures[hook].clone();
+        let mut all: SmallVec<[&mut Dynamic; 8]> = captured.iter_mut().collect();
+        all.extend(arguments.iter_mut().map(|argument| &mut **argument));
+        self.call_raw(name, &mut all)
+    }
+
+    fn call_raw(
+        &mut self,
+        name: &str,
+        arguments: &mut [&mut Dynamic],
+    ) -> Result<Dynamic, Box<rhai::EvalAltResult>> {
         // Nothing else sets Rhai's own counter back.
         self.global.num_operations = 0;
         EvalContext::new(
@@ -154,6 +166,6 @@ impl State {
             &mut self.scope,
             None,
         )
-        .call_fn_raw(name, false, false, &mut references)
+        .call_fn_raw(name, false, false, arguments)
     }
 }

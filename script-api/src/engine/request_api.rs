@@ -55,7 +55,9 @@ fn register_properties(engine: &mut Engine, path_policy: PathPolicy) {
     text(engine, "path", |req| req.path().into());
     text(engine, "raw_path", |req| req.raw_path().into());
     text(engine, "query_string", |req| req.query_string().into());
-    text(engine, "client_ip", |req| req.client_ip().to_string().into());
+    text(engine, "client_ip", |req| {
+        req.client_ip().to_string().into()
+    });
     text(engine, "peer_ip", |req| req.peer_ip().to_string().into());
     text(engine, "id", |req| req.id().into());
     text(engine, "protocol", |req| req.protocol().into());
@@ -88,7 +90,12 @@ fn register_headers(engine: &mut Engine) {
         .register_fn(
             "headers",
             |_: &mut RequestHandle, name: ImmutableString| -> NativeResult<Array> {
-                request(|req| req.headers(&name).into_iter().map(header_value_of).collect())
+                request(|req| {
+                    req.headers(&name)
+                        .into_iter()
+                        .map(header_value_of)
+                        .collect()
+                })
             },
         )
         .register_fn(
@@ -133,7 +140,9 @@ fn register_inputs(engine: &mut Engine) {
                 request(|req| {
                     query_values(req.query_string(), &name)
                         .next()
-                        .map_or(Dynamic::UNIT, |value| Dynamic::from(ImmutableString::from(&*value)))
+                        .map_or(Dynamic::UNIT, |value| {
+                            Dynamic::from(ImmutableString::from(&*value))
+                        })
                 })
             },
         )
@@ -155,7 +164,8 @@ fn register_inputs(engine: &mut Engine) {
                     let mut fields = fields.into_iter().map(header_text);
                     fields
                         .find_map(|field| {
-                            cookie_value(&field, &name).map(|value| Dynamic::from(ImmutableString::from(value)))
+                            cookie_value(&field, &name)
+                                .map(|value| Dynamic::from(ImmutableString::from(value)))
                         })
                         .unwrap_or(Dynamic::UNIT)
                 })

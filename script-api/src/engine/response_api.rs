@@ -49,7 +49,12 @@ pub(super) fn register(engine: &mut Engine) {
         .register_fn(
             "headers",
             |_: &mut ResponseHandle, name: ImmutableString| -> NativeResult<Array> {
-                response(|res| res.headers(&name).into_iter().map(header_value_of).collect())
+                response(|res| {
+                    res.headers(&name)
+                        .into_iter()
+                        .map(header_value_of)
+                        .collect()
+                })
             },
         )
         .register_fn(

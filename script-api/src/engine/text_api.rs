@@ -32,7 +32,12 @@ pub(super) fn register(engine: &mut Engine, longest: usize) {
             "replace",
             move |text: &mut ImmutableString, find: char, to: char| -> NativeResult<()> {
                 let (mut a, mut b) = ([0; 4], [0; 4]);
-                replace(text, find.encode_utf8(&mut a), to.encode_utf8(&mut b), longest)
+                replace(
+                    text,
+                    find.encode_utf8(&mut a),
+                    to.encode_utf8(&mut b),
+                    longest,
+                )
             },
         );
     engine
@@ -41,12 +46,7 @@ pub(super) fn register(engine: &mut Engine, longest: usize) {
 }
 
 /// Replaces in place, as Rhai's own function does.
-fn replace(
-    text: &mut ImmutableString,
-    find: &str,
-    to: &str,
-    longest: usize,
-) -> NativeResult<()> {
+fn replace(text: &mut ImmutableString, find: &str, to: &str, longest: usize) -> NativeResult<()> {
     if to.len() > find.len() {
         let grows = text.matches(find).count() * (to.len() - find.len());
         if text.len() + grows > longest {

@@ -39,7 +39,9 @@ pub(super) fn register(engine: &mut Engine, longest: usize) {
             regex.captures(text).map_or(Dynamic::UNIT, |groups| {
                 let groups = groups.into_iter();
                 groups
-                    .map(|group| group.map_or(Dynamic::UNIT, |text| ImmutableString::from(text).into()))
+                    .map(|group| {
+                        group.map_or(Dynamic::UNIT, |text| ImmutableString::from(text).into())
+                    })
                     .collect::<Array>()
                     .into()
             })
@@ -58,4 +60,3 @@ pub(super) fn register(engine: &mut Engine, longest: usize) {
 fn len(items: usize) -> rhai::INT {
     rhai::INT::try_from(items).unwrap_or(rhai::INT::MAX)
 }
-

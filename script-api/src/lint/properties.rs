@@ -4,12 +4,12 @@
 use super::chain::{Chain, Link};
 use super::findings::Findings;
 use super::hooks::{Subject, subjects};
-use crate::program::HookKind;
 use super::known::Known;
 use super::names::did_you_mean;
 use super::program::{Function, Program};
 use super::scope::Scope;
 use super::walk::Check;
+use crate::program::HookKind;
 use crate::suggest::nearest;
 
 pub(super) struct Properties<'a> {

@@ -3,10 +3,10 @@
 use rhai::{ASTFlags, ASTNode, Expr, Position, Stmt};
 
 use super::findings::Findings;
-use crate::program::HookKind;
 use super::kinds::{Kind, kind_of};
 use super::place::start_of;
 use super::program::{Function, Program, capturing_closure};
+use crate::program::HookKind;
 
 /// A value that a function can give back.
 pub(super) struct FunctionResult {

@@ -1,7 +1,8 @@
 //! From what the top level said to a program, checked as a whole.
 
-use std::{cmp::Ordering, collections::HashMap};
+use std::cmp::Ordering;
 
+use hashbrown::HashMap;
 use rhai::AST;
 
 use super::{
@@ -236,9 +237,8 @@ impl Builder<'_> {
         };
         let destination = match draft.destination {
             None => {
-                self.error(&draft.place, "the route goes nowhere").help = Some(
-                    "end it with `.to(..)`, `.respond(..)` or `.redirect(..)`".to_owned(),
-                );
+                self.error(&draft.place, "the route goes nowhere").help =
+                    Some("end it with `.to(..)`, `.respond(..)` or `.redirect(..)`".to_owned());
                 return None;
             }
             Some((destination, place)) => self.destination(destination, &names, &place)?,
@@ -392,7 +392,9 @@ fn unreachable(routes: &[Route]) -> Vec<Diagnostic> {
     let mut leaves: HashMap<(SiteId, String), Vec<&Route>> = HashMap::new();
     let mut findings = Vec::new();
     for route in routes {
-        let earlier = leaves.entry((route.site, shape(&route.pattern))).or_default();
+        let earlier = leaves
+            .entry((route.site, shape(&route.pattern)))
+            .or_default();
         let first = earlier.iter().find(|earlier| {
             earlier.condition_count() == 0
                 && (earlier.methods.is_empty()

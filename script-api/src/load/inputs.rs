@@ -75,7 +75,17 @@ pub(super) fn register(engine: &mut Engine, inputs: &Inputs, draft: &SharedDraft
 
 /// Refuses, in hooks, what belongs to the load time.
 pub(crate) fn refuse_in_hooks(engine: &mut Engine) {
-    for name in ["table", "cidr", "regex", "env", "route", "site", "pool", "on_request", "on_response"] {
+    for name in [
+        "table",
+        "cidr",
+        "regex",
+        "env",
+        "route",
+        "site",
+        "pool",
+        "on_request",
+        "on_response",
+    ] {
         engine.register_fn(name, move |_: NativeCallContext, _: Dynamic| {
             NativeResult::<()>::Err(native_error(format!(
                 "`{name}` stands at the top level: make a constant of it there"

@@ -12,7 +12,7 @@ mod top_level;
 
 use std::{cell::RefCell, collections::HashSet, rc::Rc};
 
-use rhai::OptimizationLevel;
+use rhai::{OptimizationLevel, Stmt};
 
 pub use inputs::Inputs;
 pub(crate) use inputs::refuse_in_hooks;
@@ -65,6 +65,21 @@ pub fn load(inputs: &Inputs) -> Result<Loaded, LoadError> {
     let ast = engine
         .compile(&inputs.source)
         .map_err(|error| Diagnostic::from_parse_error(&error, &inputs.file))?;
+    if let Some(import) = ast
+        .statements()
+        .iter()
+        .find(|one| matches!(one, Stmt::Import(..)))
+    {
+        let position = import.position();
+        let (line, column) = (position.line(), position.position());
+        return Err(
+            Diagnostic::error("`import` isn't available: a program is one file")
+                .at(&inputs.file, line.unwrap_or(1), column.unwrap_or(1))
+                .spanning("import".len())
+                .help("put the functions and constants into this file")
+                .into(),
+        );
+    }
     let natives = Natives::from_engine(&engine);
     let known = Known {
         file: &inputs.file,

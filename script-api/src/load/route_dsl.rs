@@ -122,7 +122,10 @@ fn register_conditions(engine: &mut Engine) {
             )
             .register_fn(
                 function,
-                move |call: NativeCallContext, route: &mut RouteHandle, name: &str, value: Regex| {
+                move |call: NativeCallContext,
+                      route: &mut RouteHandle,
+                      name: &str,
+                      value: Regex| {
                     let condition = make(name.to_owned(), Test::Matches(value));
                     route.change(&call, |route| add_condition(route, condition))
                 },
@@ -207,9 +210,9 @@ fn register_destinations(engine: &mut Engine) {
         .register_fn(
             "to",
             |call: NativeCallContext, route: &mut RouteHandle, weights: Map| {
-                let weights = weights.into_iter().map(|(name, weight)| {
-                    (name.to_string(), weight.as_int().unwrap_or(-1))
-                });
+                let weights = weights
+                    .into_iter()
+                    .map(|(name, weight)| (name.to_string(), weight.as_int().unwrap_or(-1)));
                 route.send_to(&call, DestinationDraft::Split(weights.collect()))
             },
         )

@@ -165,7 +165,12 @@ fn add_pool(call: &NativeCallContext, draft: &mut Draft, name: &str, targets: Ar
     }
     draft.pools.push(PoolDeclaration {
         name: name.to_owned(),
-        targets: Some(targets.into_iter().map(|target| target.to_string()).collect()),
+        targets: Some(
+            targets
+                .into_iter()
+                .map(|target| target.to_string())
+                .collect(),
+        ),
         place: Some(place),
     });
 }

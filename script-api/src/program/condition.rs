@@ -50,12 +50,9 @@ impl Condition {
             Self::Query(name, test) => {
                 query_values(request.query_string(), name).any(|value| test.passes(&value))
             }
-            Self::Cookie(name, test) => request
-                .headers("cookie")
-                .into_iter()
-                .any(|field| {
-                    cookie_value(&header_text(field), name).is_some_and(|value| test.passes(value))
-                }),
+            Self::Cookie(name, test) => request.headers("cookie").into_iter().any(|field| {
+                cookie_value(&header_text(field), name).is_some_and(|value| test.passes(value))
+            }),
             Self::From(networks) => networks.contains(request.client_ip()),
         }
     }
@@ -82,6 +79,8 @@ mod tests {
         assert!(holds(Condition::Cookie("beta".into(), Test::Present)));
         let regex = Regex::compile("^[bc]$").unwrap();
         assert!(holds(Condition::Cookie("a".into(), Test::Matches(regex))));
-        assert!(holds(Condition::From(Cidr::parse(["127.0.0.0/8"]).unwrap())));
+        assert!(holds(Condition::From(
+            Cidr::parse(["127.0.0.0/8"]).unwrap()
+        )));
     }
 }

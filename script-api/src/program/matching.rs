@@ -2,6 +2,8 @@
 
 use std::ops::ControlFlow;
 
+use smallvec::SmallVec;
+
 use super::{Program, Route, RouteId, SiteId};
 use crate::{request::Request, router::Captures};
 
@@ -14,7 +16,7 @@ pub enum Match {
     NoSite,
     /// The site has no route for this path, or none whose conditions hold.
     NoRoute(SiteId),
-    /// The path fits but no method.
+    /// The most specific pattern that fits has routes, but none for the method.
     MethodNotAllowed {
         /// The site.
         site: SiteId,
@@ -37,6 +39,10 @@ impl Program {
     /// host fits is searched, then the pattern that is most literal from the left, then the route
     /// with methods, with more conditions, and the one written first.
     ///
+    /// Where conditions don't hold, the next pattern is tried. Where only the method doesn't fit,
+    /// it is not: a gate on `/api/{*rest}` for GET must not be walked around with DELETE, by way
+    /// of a `/{*rest}` that was meant for everything else.
+    ///
     /// Routes in `rejected` are passed over: those whose `.when` said no.
     pub fn find(&self, request: &dyn Request, rejected: &[RouteId]) -> Match {
         let Some(site_index) = self.hosts.find(request.host()) else {
@@ -44,8 +50,8 @@ impl Program {
         };
         let site_id = SiteId(site_index);
         let site = self.site(site_id);
-        let mut other_methods: Vec<&Route> = Vec::new();
         let found = site.paths.visit(request.path(), |leaf, captures| {
+            let mut other_methods: SmallVec<[&Route; 4]> = SmallVec::new();
             for &position in leaf {
                 let id = site.routes[position as usize];
                 let route = self.route(id);
@@ -56,21 +62,20 @@ impl Program {
                     other_methods.push(route);
                     continue;
                 }
-                return ControlFlow::Break(Found {
+                return ControlFlow::Break(Match::Found(Found {
                     route: id,
                     captures: captures.clone(),
-                });
+                }));
             }
-            ControlFlow::Continue(())
-        });
-        match found {
-            Some(found) => Match::Found(found),
-            None if other_methods.is_empty() => Match::NoRoute(site_id),
-            None => Match::MethodNotAllowed {
+            if other_methods.is_empty() {
+                return ControlFlow::Continue(());
+            }
+            ControlFlow::Break(Match::MethodNotAllowed {
                 site: site_id,
                 allow: allow(&other_methods),
-            },
-        }
+            })
+        });
+        found.unwrap_or(Match::NoRoute(site_id))
     }
 }
 

@@ -8,7 +8,7 @@ pub use condition::{Condition, Test};
 pub use matching::{Found, Match};
 pub use route::{Destination, HeaderChange, Route, Split};
 
-use std::collections::HashMap;
+use hashbrown::HashMap;
 
 use crate::{
     diagnostic::Place,

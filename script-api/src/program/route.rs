@@ -141,7 +141,10 @@ mod tests {
         assert_eq!(split.pick(u64::MAX / 4 * 3 - 8), PoolId(0));
         assert_eq!(split.pick(u64::MAX / 4 * 3 + 8), PoolId(2));
         assert_eq!(split.pick(u64::MAX), PoolId(2));
-        assert_eq!(split.weights().collect::<Vec<_>>(), [(PoolId(0), 3), (PoolId(2), 1)]);
+        assert_eq!(
+            split.weights().collect::<Vec<_>>(),
+            [(PoolId(0), 3), (PoolId(2), 1)]
+        );
         assert!(Split::new([(PoolId(0), 0)]).is_err());
     }
 }

@@ -22,7 +22,9 @@ impl Cidr {
                     .or_else(|_| text.parse::<IpAddr>().map(IpNet::from))
                     .map(|net| net.trunc())
                     .map_err(|_| {
-                        format!("`{text}` is no network; write one as \"10.0.0.0/8\" or \"fd00::/8\"")
+                        format!(
+                            "`{text}` is no network; write one as \"10.0.0.0/8\" or \"fd00::/8\""
+                        )
                     })
             })
             .collect::<Result<Vec<_>, _>>()

@@ -41,9 +41,12 @@ impl Regex {
     /// The groups of the first match: group 0 is the whole match; a group that took no part is
     /// `None`. `None` when nothing matches.
     pub fn captures<'t>(&self, text: &'t str) -> Option<Vec<Option<&'t str>>> {
-        self.0
-            .captures(text)
-            .map(|found| found.iter().map(|group| group.map(|m| m.as_str())).collect())
+        self.0.captures(text).map(|found| {
+            found
+                .iter()
+                .map(|group| group.map(|m| m.as_str()))
+                .collect()
+        })
     }
 
     /// `text` with every match replaced; `$1` and `${name}` in `to` stand for groups.
@@ -103,7 +106,11 @@ mod tests {
         let regex = Regex::compile("a").unwrap();
         let error = regex.replace_all(&"a".repeat(1000), &"b".repeat(1000), 4096);
         assert!(error.unwrap_err().contains("4096"));
-        assert!(Regex::compile(r"(\w{1000}){1000}").unwrap_err().contains("bytes"));
+        assert!(
+            Regex::compile(r"(\w{1000}){1000}")
+                .unwrap_err()
+                .contains("bytes")
+        );
     }
 
     #[test]

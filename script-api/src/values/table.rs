@@ -1,6 +1,8 @@
 //! `table(..)`: a look-up table.
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
+
+use hashbrown::HashMap;
 
 use crate::frozen::Frozen;
 
@@ -59,7 +61,8 @@ mod tests {
 
     #[test]
     fn reads_an_object() {
-        let table = Table::from_json(br#"{"k1": "alice", "k2": {"plan": "gold", "n": 3}}"#).unwrap();
+        let table =
+            Table::from_json(br#"{"k1": "alice", "k2": {"plan": "gold", "n": 3}}"#).unwrap();
         assert_eq!(table.get("k1"), Some(&Frozen::Text("alice".into())));
         assert!(table.contains("k2") && !table.contains("alice"));
         assert_eq!(table.len(), 2);

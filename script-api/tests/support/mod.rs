@@ -35,7 +35,9 @@ pub fn inputs(source: &str) -> Inputs {
             r#"{"k-alice": "alice", "k-bob": "bob"}"#,
         )]))),
         environment: Rc::new(|name| (name == "REGION").then(|| "eu".to_owned())),
-        pools: ["web", "api", "canary", "admin"].map(str::to_owned).to_vec(),
+        pools: ["web", "api", "canary", "admin"]
+            .map(str::to_owned)
+            .to_vec(),
         limits: Limits::default(),
         path_policy: PathPolicy::default(),
     }

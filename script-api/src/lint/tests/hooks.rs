@@ -1,7 +1,7 @@
 //! Findings about functions because they are hooks.
 
-use crate::program::HookKind;
 use super::{lint_hook, only};
+use crate::program::HookKind;
 
 #[track_caller]
 fn check(kind: HookKind, list: &[(&str, &str)]) {

@@ -1,8 +1,8 @@
 //! Programs without a mistake must have no finding.
 
-use crate::program::HookKind;
 use super::{lint, lint_hook};
 use crate::diagnostic::Diagnostic;
+use crate::program::HookKind;
 
 /// The example of the manual.
 const EXAMPLE: &str = r#"

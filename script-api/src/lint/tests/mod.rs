@@ -7,9 +7,9 @@ mod robust;
 
 use rhai::{AST, Engine, FnPtr, OptimizationLevel};
 
-use crate::program::HookKind;
 use super::{Known, Linter, NativeSignature, Natives};
 use crate::diagnostic::Diagnostic;
+use crate::program::HookKind;
 
 const REQUEST: &[&str] = &["method", "path", "client_ip", "params", "id"];
 const RESPONSE: &[&str] = &["status", "is_local"];

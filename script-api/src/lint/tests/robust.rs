@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 
 use super::super::Linter;
-use crate::program::HookKind;
 use super::{engine, with_known};
+use crate::program::HookKind;
 
 /// The smallest stack that a thread of this program has.
 const STACK: usize = 512 * 1024;
