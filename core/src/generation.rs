@@ -109,6 +109,7 @@ impl Generation {
         self.metrics.limit_hit(match limit {
             ScriptLimit::Operations => Limit::ScriptOperations,
             ScriptLimit::Time => Limit::ScriptTime,
+            ScriptLimit::Memory => Limit::ScriptMemory,
             ScriptLimit::CallDepth => Limit::ScriptCallDepth,
             ScriptLimit::String => Limit::ScriptString,
             ScriptLimit::Items => Limit::ScriptItems,

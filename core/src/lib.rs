@@ -11,6 +11,7 @@ pub mod files;
 pub mod generation;
 pub mod live;
 mod logging;
+mod memory;
 pub mod metrics;
 pub mod pools;
 pub mod proxy;

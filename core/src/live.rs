@@ -59,6 +59,13 @@ impl Reloadable for Live {
                 revision: serving.revision.clone(),
             };
         }
+        if compiled.program.routes.is_empty() && !serving.program.routes.is_empty() {
+            // What an interrupted or slow writer leaves behind for a moment.
+            let error = "the program has no routes; the one that serves has some";
+            return Outcome::Failed {
+                errors: vec![Diagnostic::error(error).at(&compiled.config.routes, 1, 1)],
+            };
+        }
         for warning in &compiled.warnings {
             tracing::warn!("{}", warning.summary());
         }

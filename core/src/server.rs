@@ -22,8 +22,10 @@ use tokio::sync::watch;
 
 use crate::{config::Config, proxy::Edge};
 
-/// Bytes of a worker's stack: the deepest calls that `[script] call_depth` allows need 1 MiB.
-const STACK: usize = 2 * 1024 * 1024;
+/// Bytes of a worker's stack. The deepest calls and expressions that are allowed need 22 MiB, and a
+/// chain of closures as long as a hook can make one is freed by recursion. Only what is used
+/// takes memory.
+const STACK: usize = 64 * 1024 * 1024;
 
 /// Upstream connections that Pingora may try for one request, over all kinds of failures. How many
 /// are tried is decided case by case, in [`crate::proxy`].
@@ -32,13 +34,13 @@ const MAX_TRIES: usize = 4;
 /// The threads that serve.
 #[derive(Debug)]
 pub struct Workers {
-    closing: watch::Sender<bool>,
+    closing: Arc<watch::Sender<bool>>,
 }
 
 impl Default for Workers {
     fn default() -> Self {
         Self {
-            closing: watch::Sender::new(false),
+            closing: Arc::new(watch::Sender::new(false)),
         }
     }
 }
@@ -54,12 +56,15 @@ impl Workers {
             .build()
             .context("can't make the runtime of a worker")?;
         let closing = self.closing.subscribe();
+        let open = self.closing.clone();
         thread::Builder::new()
             .name(name.to_owned())
             .stack_size(STACK)
             .spawn(move || {
                 runtime.block_on(async {
                     service.start_service(None, closing, 1).await;
+                    // Were the other end gone, Pingora would report an error.
+                    let _open = open;
                     // The listeners are closed; connections are served until the process ends.
                     std::future::pending::<()>().await;
                 });

@@ -2,7 +2,7 @@
 //!
 //! On SIGTERM or SIGQUIT readiness fails, `delay` passes while requests are still taken, the
 //! listeners close, and the process ends as soon as nothing is in flight, `drain` at the longest.
-//! SIGINT, or a second signal, ends it at once.
+//! SIGINT ends it at once, also while it drains.
 
 use std::{
     sync::{
@@ -130,7 +130,7 @@ impl Endings {
             "shutting down: not ready any more, the listeners close in {:?}",
             shutdown.delay
         );
-        if self.comes_within(shutdown.delay) {
+        if self.must_end_within(shutdown.delay) {
             return;
         }
         workers.close();
@@ -156,19 +156,27 @@ impl Endings {
                 }
                 return;
             }
-            if self.comes_within(COUNT_INTERVAL) {
+            if self.must_end_within(COUNT_INTERVAL) {
                 return;
             }
         }
     }
 
-    /// Whether another signal comes within this time.
-    fn comes_within(&self, time: Duration) -> bool {
-        let another = self.0.recv_timeout(time) != Err(RecvTimeoutError::Timeout);
-        if another {
-            tracing::info!("shutting down: at once, after a second signal");
+    /// Whether SIGINT comes within this time. Another SIGTERM changes nothing: a preStop hook and
+    /// the kubelet may both send one.
+    fn must_end_within(&self, time: Duration) -> bool {
+        let deadline = Instant::now() + time;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.0.recv_timeout(left) {
+                Ok(Ending::Graceful) => {}
+                Err(RecvTimeoutError::Timeout) => return false,
+                Ok(Ending::AtOnce) | Err(RecvTimeoutError::Disconnected) => {
+                    tracing::info!("shutting down: at once");
+                    return true;
+                }
+            }
         }
-        another
     }
 }
 

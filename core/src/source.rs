@@ -5,6 +5,7 @@ use std::{
     path::{Path, PathBuf},
     rc::Rc,
     sync::Arc,
+    thread,
 };
 
 use edgewright_script::{
@@ -27,6 +28,9 @@ use crate::{
 
 /// How often the files are read again when the folder is swapped meanwhile.
 const ATTEMPTS: usize = 5;
+
+/// Bytes of stack for loading. Only what is used takes memory.
+const LOAD_STACK: usize = 1024 * 1024 * 1024;
 
 /// Time on the clock that one hook call may take; its CPU time is `[script] time`.
 const WALL_TIME: std::time::Duration = std::time::Duration::from_secs(1);
@@ -59,6 +63,30 @@ pub struct Refused {
 /// # Errors
 /// With every mistake that could be found at once.
 pub fn compile(path: &Path, overrides: &Overrides) -> Result<Compiled, Refused> {
+    on_a_large_stack(|| compile_until_consistent(path, overrides)).unwrap_or_else(|error| {
+        Err(Refused {
+            diagnostics: error.into(),
+            last: None,
+        })
+    })
+}
+
+/// Runs `work` on a thread whose stack holds what a program can nest while it is loaded: closures
+/// in closures, for instance, are freed by recursion. A panic of the interpreter ends as an error.
+fn on_a_large_stack<R: Send>(work: impl FnOnce() -> R + Send) -> Result<R, Diagnostic> {
+    let failed = |what: &str| Diagnostic::error(format!("the program can't be loaded: {what}"));
+    thread::scope(|scope| {
+        thread::Builder::new()
+            .name("load".to_owned())
+            .stack_size(LOAD_STACK)
+            .spawn_scoped(scope, work)
+            .map_err(|error| failed(&error.to_string()))?
+            .join()
+            .map_err(|_| failed("the interpreter panicked"))
+    })
+}
+
+fn compile_until_consistent(path: &Path, overrides: &Overrides) -> Result<Compiled, Refused> {
     let mut attempt = 1;
     loop {
         match compile_once(path, overrides) {
@@ -100,6 +128,11 @@ fn compile_once(path: &Path, overrides: &Overrides) -> Result<Compiled, Interrup
         Ok(source) => source,
         Err(FileError::Changed) => return Err(Interrupted::Changed),
         Err(error) => return Err(refused(Diagnostic::error(error.to_string()).into())),
+    };
+    // Some editors begin a file with a byte order mark.
+    let source = match source.strip_prefix(b"\xef\xbb\xbf") {
+        Some(text) => text.to_vec(),
+        None => source,
     };
     let source = String::from_utf8(source).map_err(|error| {
         let valid = error.utf8_error().valid_up_to();
@@ -148,6 +181,7 @@ fn script_limits(limits: &ScriptLimits) -> engine::Limits {
         operations: limits.operations,
         time: limits.time,
         wall_time: WALL_TIME.max(limits.time),
+        memory: limits.memory,
         call_depth: limits.call_depth,
         string: limits.string,
         items: limits.items,
@@ -227,9 +261,11 @@ impl Source {
         previous: Option<&Generation>,
     ) -> Result<Generation, Diagnostic> {
         let has_hooks = !compiled.program.hooks.is_empty();
-        let interpreters = (0..if has_hooks { self.workers } else { 0 })
-            .map(|_| Parcel::new(&compiled.program))
-            .collect::<Result<Vec<_>, _>>()?;
+        let interpreters = on_a_large_stack(|| {
+            (0..if has_hooks { self.workers } else { 0 })
+                .map(|_| Parcel::new(&compiled.program))
+                .collect::<Result<Vec<_>, _>>()
+        })??;
         self.resolver.configure(&compiled.config.dns);
         let previous = previous.map(|generation| &generation.pools);
         let pools = Pools::build(&compiled.pools, &self.resolver, previous);

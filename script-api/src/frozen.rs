@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use rhai::{Array, Dynamic, FnPtr, Map};
+use hashbrown::HashMap;
+use rhai::{AST, ASTNode, Array, Dynamic, Expr, FnPtr, Map};
 
 use crate::{
     answer::Answer,
+    engine::ScriptAnswer,
     values::{Cidr, Regex, Table},
 };
 
@@ -63,8 +65,9 @@ impl Frozen {
         freeze(value, 0)
     }
 
-    /// Makes a value for an interpreter, with nothing shared but native handles.
-    pub fn thaw(&self) -> Dynamic {
+    /// Makes a value for an interpreter, with nothing shared but native handles. `closures` are
+    /// the closures of the program in that interpreter, by their names.
+    pub(crate) fn thaw(&self, closures: &Closures) -> Dynamic {
         match self {
             Self::Unit => Dynamic::UNIT,
             Self::Bool(value) => (*value).into(),
@@ -72,27 +75,77 @@ impl Frozen {
             Self::Float(value) => (*value).into(),
             Self::Char(value) => (*value).into(),
             Self::Text(value) => (&**value).into(),
-            Self::Array(items) => items.iter().map(Self::thaw).collect::<Array>().into(),
-            Self::Map(entries) => entries
-                .iter()
-                .map(|(key, value)| (key.as_str().into(), value.thaw()))
-                .collect::<Map>()
-                .into(),
+            Self::Array(items) => {
+                let items = items.iter().map(|item| item.thaw(closures));
+                items.collect::<Array>().into()
+            }
+            Self::Map(entries) => {
+                let entries = entries.iter();
+                let entries =
+                    entries.map(|(key, value)| (key.as_str().into(), value.thaw(closures)));
+                entries.collect::<Map>().into()
+            }
             Self::Table(table) => Dynamic::from(table.clone()),
             Self::Cidr(cidr) => Dynamic::from(cidr.clone()),
             Self::Regex(regex) => Dynamic::from(regex.clone()),
-            Self::Answer(answer) => Dynamic::from(answer.clone()),
-            Self::Function(function) => match FnPtr::new(function.name.as_str()) {
-                Ok(mut pointer) => {
-                    pointer.set_curry(function.captures.iter().map(Self::thaw));
-                    pointer.into()
-                }
-                // The name came out of a pointer of the same interpreter, so it is a valid one.
-                Err(_) => Dynamic::UNIT,
-            },
+            Self::Answer(answer) => Dynamic::from(ScriptAnswer(answer.clone())),
+            Self::Function(function) => function.thaw(closures),
+        }
+    }
+
+    /// Makes a value that holds no function, for a table.
+    pub(crate) fn thaw_data(&self) -> Dynamic {
+        self.thaw(&Closures::default())
+    }
+
+    /// Whether a function is in it.
+    pub(crate) fn has_function(&self) -> bool {
+        match self {
+            Self::Function(_) => true,
+            Self::Array(items) => items.iter().any(Self::has_function),
+            Self::Map(entries) => entries.iter().any(|(_, value)| value.has_function()),
+            _ => false,
         }
     }
 }
+
+/// The closures of a program, by the names that Rhai gives them. They can't be made from their names,
+/// only be found in the syntax tree.
+#[derive(Debug, Default)]
+pub(crate) struct Closures(HashMap<String, FnPtr>);
+
+impl Closures {
+    /// Finds them in a tree that was compiled without optimisation.
+    pub(crate) fn of(ast: &AST) -> Self {
+        let mut found = HashMap::new();
+        ast.walk(&mut |path: &[ASTNode]| {
+            if let Some(ASTNode::Expr(Expr::DynamicConstant(value, _))) = path.last()
+                && let Some(pointer) = value.read_lock::<FnPtr>()
+            {
+                found.insert(pointer.fn_name().to_owned(), pointer.clone());
+            }
+            true
+        });
+        Self(found)
+    }
+}
+
+impl Function {
+    fn thaw(&self, closures: &Closures) -> Dynamic {
+        let known = closures.0.get(&self.name).cloned();
+        let pointer = known.or_else(|| FnPtr::new(self.name.as_str()).ok());
+        let Some(mut pointer) = pointer else {
+            // A name that calls nothing: to use it is an error, and never "absent".
+            return Dynamic::from(MissingFunction);
+        };
+        pointer.set_curry(self.captures.iter().map(|value| value.thaw(closures)));
+        pointer.into()
+    }
+}
+
+/// Stands for a function that could not be found again. Scripts can do nothing with it.
+#[derive(Debug, Clone, Copy)]
+struct MissingFunction;
 
 fn freeze(value: &Dynamic, depth: usize) -> Result<Frozen, String> {
     if depth > MAX_DEPTH {
@@ -136,8 +189,8 @@ fn freeze(value: &Dynamic, depth: usize) -> Result<Frozen, String> {
     if let Some(regex) = value.read_lock::<Regex>() {
         return Ok(Frozen::Regex(regex.clone()));
     }
-    if let Some(answer) = value.read_lock::<Answer>() {
-        return Ok(Frozen::Answer(answer.clone()));
+    if let Some(answer) = value.read_lock::<ScriptAnswer>() {
+        return Ok(Frozen::Answer(ScriptAnswer::answer(&answer).clone()));
     }
     if let Some(pointer) = value.read_lock::<FnPtr>() {
         let captures = pointer.iter_curry().map(|item| freeze(item, depth + 1));
@@ -146,7 +199,13 @@ fn freeze(value: &Dynamic, depth: usize) -> Result<Frozen, String> {
             captures: captures.collect::<Result<_, _>>()?,
         }));
     }
-    Err(format!("a value of type `{}`", value.type_name()))
+    // The natives' types are called after what they are: `..::RouteHandle` is a route.
+    let name = value.type_name();
+    let name = name.rsplit("::").next().unwrap_or(name);
+    Err(format!(
+        "a value of type `{}`",
+        name.trim_end_matches("Handle")
+    ))
 }
 
 impl From<serde_json::Value> for Frozen {

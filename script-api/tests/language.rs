@@ -212,10 +212,12 @@ fn what_is_absent_never_throws() {
 fn redirects_and_captures() {
     let mut edge = program(
         r#"
+        route("/with").respond(respond(201, "made").header("x-a", "1"));
         route("/old/{id}/{*rest}").redirect(308, "https://new.example/{id}?from={rest}");
         route("/p/{a}/{b}").respond(|req| respond(200, `${req.params.a}-${req.param("b")}-${req.param("c") == ()}`));
         "#,
     );
+    assert_eq!(edge.get("/with"), answer(201, "made"));
     assert_eq!(
         edge.get("/old/7/x/y"),
         answer(308, "https://new.example/7?from=x/y")

@@ -76,6 +76,7 @@ const WRONG: u8 = 1;
 
 /// Runs what the command line says.
 pub fn main() -> ExitCode {
+    crate::memory::bound_hooks();
     // Wrong use ends here with clap's exit code, which is 2.
     match Cli::parse().command {
         Command::Run { path, listen } => run::run(path, listen),

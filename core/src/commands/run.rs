@@ -2,6 +2,10 @@
 
 use std::{
     net::{SocketAddr, TcpListener, TcpStream},
+    os::{
+        linux::net::SocketAddrExt as _,
+        unix::{self, net::UnixListener},
+    },
     path::PathBuf,
     process::ExitCode,
     sync::Arc,
@@ -77,9 +81,11 @@ fn start(
         Threads::Count(count) => count,
     };
     tracing::info!("{}", cpu.line(threads));
-    for listener in &config.listeners {
-        check_free(listener.address)?;
-    }
+    let _claims = config
+        .listeners
+        .iter()
+        .map(|listener| claim(listener.address))
+        .collect::<anyhow::Result<Vec<_>>>()?;
 
     let metrics = Arc::new(Metrics::new(threads));
     let resolver = Arc::new(Resolver::start(&config.dns)?);
@@ -122,7 +128,7 @@ fn start(
         open_files: open_files.after,
         started_with: config.clone(),
     });
-    let _admin = start_admin(&config, desk)?;
+    let _admin = start_admin(&config, desk.clone())?;
 
     // A name that no resolver answers must not keep the proxy from starting.
     let pools_ready = shared
@@ -150,11 +156,16 @@ fn start(
     Ok(())
 }
 
-/// Pingora panics when an address is taken, after trying for 30 s; this makes it an ordinary error.
-fn check_free(address: SocketAddr) -> anyhow::Result<()> {
-    TcpListener::bind(address)
-        .map(drop)
-        .with_context(|| format!("can't listen on {address}"))
+/// Makes sure that nobody else listens on an address. Workers share it (SO_REUSEPORT), so two
+/// processes of one user could, too, without noticing. The name is held as long as the claim lives.
+fn claim(address: SocketAddr) -> anyhow::Result<UnixListener> {
+    let taken = || format!("can't listen on {address}");
+    let name = format!("edgewright-listener-{address}");
+    let name = unix::net::SocketAddr::from_abstract_name(name).with_context(taken)?;
+    let claim = UnixListener::bind_addr(&name).with_context(taken)?;
+    // Pingora would try for 30 s and then panic.
+    TcpListener::bind(address).with_context(taken)?;
+    Ok(claim)
 }
 
 fn start_admin(config: &Config, desk: Arc<Desk>) -> anyhow::Result<Option<admin::Server>> {

@@ -267,13 +267,19 @@ fn script(checks: &mut Checks<'_>, table: file::Script) -> ScriptLimits {
         &mut script.operations,
         "script.operations",
         table.operations,
-        1..=1_000_000_000,
+        1..=1_000_000,
     );
     checks.time(
         &mut script.time,
         "script.time",
         table.time,
         *POSITIVE.start()..=Duration::from_secs(10),
+    );
+    checks.size(
+        &mut script.memory,
+        "script.memory",
+        table.memory,
+        64 * KIB..=1024 * 1024 * KIB,
     );
     checks.count(
         &mut script.call_depth,

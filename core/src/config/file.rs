@@ -99,6 +99,7 @@ pub(super) struct Limits {
 pub(super) struct Script {
     pub operations: Value<Count>,
     pub time: Value<Time>,
+    pub memory: Value<Size>,
     pub call_depth: Value<Count>,
     pub string: Value<Size>,
     pub items: Value<Count>,

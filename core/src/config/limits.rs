@@ -50,12 +50,15 @@ impl Default for Limits {
 /// "no limit".
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScriptLimits {
-    /// `operations`: steps of the interpreter; 1 to 1,000,000,000. Default 50,000, some
+    /// `operations`: steps of the interpreter; 1 to 1,000,000. Default 50,000, some
     /// milliseconds.
     pub operations: u64,
     /// `time`: CPU time of the thread, so that a throttled pod refuses no honest request; 1 ms to
     /// 10 s. Default 20 ms.
     pub time: Duration,
+    /// `memory`: bytes that a call may hold at a time; 64 KiB to 1 GiB. Default 16 MiB: hooks
+    /// look at headers, and many may run at once.
+    pub memory: usize,
     /// `call_depth`: calls inside each other; 1 to 32, which need 1 MiB of a worker's stack.
     /// Default 16.
     pub call_depth: usize,
@@ -72,6 +75,7 @@ impl Default for ScriptLimits {
         Self {
             operations: 50_000,
             time: Duration::from_millis(20),
+            memory: 16 * 1024 * 1024,
             call_depth: 16,
             string: 64 * 1024,
             items: 4096,

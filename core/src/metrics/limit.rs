@@ -37,6 +37,8 @@ limits! {
     ScriptOperations = "operations",
     /// `[script] time` of one hook call.
     ScriptTime = "time",
+    /// `[script] memory` of one hook call.
+    ScriptMemory = "memory",
     /// `[script] call_depth`.
     ScriptCallDepth = "call_depth",
     /// `[script] string`: bytes of one string.

@@ -42,8 +42,13 @@ impl From<Failed> for Admission {
 pub(super) fn admit(session: &mut Session, context: &mut Context) -> Admission {
     let Context { handle, state, .. } = context;
     let header = session.req_header_mut();
-    if state.seen.upper_host {
-        client::lower_host(header);
+    if state.seen.odd_host {
+        client::normalize_host(header);
+    }
+    if state.seen.nominates
+        && let Err(reason) = client::remove_nominated(header)
+    {
+        return Admission::Refuse(Refusal::new(400, reason));
     }
     match path::to_normal(header, handle.program.path_policy()) {
         Ok(None) => {}
@@ -226,6 +231,10 @@ fn redirect(
     if !target.has_query() && !view.query_string().is_empty() {
         location.push('?');
         location.push_str(view.query_string());
+    }
+    if location.starts_with("//") {
+        // Such a target would name another host (RFC 3986 section 4.2).
+        return Admission::Refuse(Refusal::new(400, "the target would be on another host"));
     }
     match Answer::redirect(i64::from(status.as_u16()), &location) {
         Ok(answer) => Admission::Answer(answer),

@@ -2,7 +2,10 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use http::{HeaderName, HeaderValue, header::HOST};
+use http::{
+    HeaderName, HeaderValue,
+    header::{CONNECTION, HOST},
+};
 use ipnet::IpNet;
 use pingora_http::RequestHeader;
 use pingora_proxy::Session;
@@ -80,7 +83,7 @@ pub(super) fn scheme(session: &Session) -> &'static str {
     if encrypted { "https" } else { "http" }
 }
 
-/// The host that is asked for, without a port. Lower case, because [`lower_host`] ran.
+/// The host that is asked for, without a port. In its normal form, because [`normalize_host`] ran.
 pub(super) fn host(header: &RequestHeader) -> &str {
     let host = header
         .headers
@@ -95,17 +98,57 @@ pub(super) fn host(header: &RequestHeader) -> &str {
     &host[..name_end]
 }
 
-/// Writes the Host in lower case: hosts have no case (RFC 9110 section 4.2.3), and a script that
-/// compares one must not be walked around by writing it in capitals.
-pub(super) fn lower_host(header: &mut RequestHeader) {
-    let Some(host) = header.headers.get(HOST) else {
+/// Writes the Host in its one form, for matching, scripts and the upstream: lower case, without the
+/// dot of the root (RFC 9110 section 4.2.3 knows no case; names with and without the dot are the
+/// same), IPv6 addresses as RFC 5952 writes them. The checks have found it to be a host.
+pub(super) fn normalize_host(header: &mut RequestHeader) {
+    let Some(host) = header.headers.get(HOST).and_then(|host| host.to_str().ok()) else {
         return;
     };
-    if host.as_bytes().iter().any(u8::is_ascii_uppercase)
-        && let Ok(lower) = HeaderValue::from_bytes(&host.as_bytes().to_ascii_lowercase())
-    {
-        let _ = header.insert_header(HOST, lower);
+    let normal = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((address, port)) => match address.parse::<std::net::Ipv6Addr>() {
+            Ok(address) => format!("[{address}]{port}"),
+            Err(_) => return,
+        },
+        None => {
+            let (name, port) = host.split_at(host.find(':').unwrap_or(host.len()));
+            let name = name.strip_suffix('.').unwrap_or(name);
+            format!("{}{port}", name.to_ascii_lowercase())
+        }
+    };
+    if let Ok(normal) = HeaderValue::try_from(normal) {
+        let _ = header.insert_header(HOST, normal);
     }
+}
+
+/// Takes out the fields that Connection names, as an intermediary must (RFC 9110 section 7.6.1).
+/// It is done before any hook runs: what a hook sets, a client must not be able to name away.
+///
+/// # Errors
+/// When it names the Host, which no request may lose.
+pub(super) fn remove_nominated(header: &mut RequestHeader) -> Result<(), &'static str> {
+    let mut named = Vec::new();
+    let mut kept = Vec::new();
+    for line in header.headers.get_all(CONNECTION) {
+        for name in line.to_str().unwrap_or_default().split(',').map(str::trim) {
+            if super::hygiene::is_plain_connection(name.as_bytes()) {
+                kept.push(name.to_ascii_lowercase());
+            } else if !name.is_empty() {
+                named.push(name.to_ascii_lowercase());
+            }
+        }
+    }
+    for name in &named {
+        if name == "host" {
+            return Err("Connection names the Host");
+        }
+        header.remove_header(name.as_str());
+    }
+    header.remove_header(&CONNECTION);
+    if !kept.is_empty() {
+        let _ = header.insert_header(CONNECTION, kept.join(", "));
+    }
+    Ok(())
 }
 
 /// Tells the upstream who asks. What an untrusted peer claims is overwritten or removed, what a
@@ -163,6 +206,35 @@ fn push_address(text: &mut String, address: IpAddr) {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn hosts_have_one_form() {
+        for (sent, normal) in [
+            ("Admin.Example.COM.", "admin.example.com"),
+            ("admin.com.:81", "admin.com:81"),
+            ("[0:0:0:0:0:0:0:1]:80", "[::1]:80"),
+        ] {
+            let mut header = RequestHeader::build("GET", b"/", None).unwrap();
+            header.insert_header(HOST, sent).unwrap();
+            normalize_host(&mut header);
+            assert_eq!(header.headers[HOST], normal);
+        }
+    }
+
+    #[test]
+    fn what_connection_names_is_gone_before_hooks() {
+        let mut header = RequestHeader::build("GET", b"/", None).unwrap();
+        header.append_header(CONNECTION, "close, X-Client").unwrap();
+        header.append_header(CONNECTION, "authorization").unwrap();
+        for name in ["x-client", "authorization", "x-kept"] {
+            header.insert_header(name, "1").unwrap();
+        }
+        remove_nominated(&mut header).unwrap();
+        let names: Vec<&str> = header.headers.keys().map(|name| name.as_str()).collect();
+        assert_eq!(names, ["x-kept", "connection"]);
+        header.insert_header(CONNECTION, "host").unwrap();
+        assert!(remove_nominated(&mut header).is_err());
+    }
 
     #[test]
     fn addresses_are_written_as_the_library_does() {

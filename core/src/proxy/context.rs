@@ -36,6 +36,10 @@ pub(super) struct State {
     pub(super) seen: Seen,
     /// Body bytes read from the client so far.
     pub(super) body_bytes: u64,
+    /// Whether `on_response` made an answer in place of the upstream's: no failure.
+    pub(super) answered: bool,
+    /// Responses of 1xx so far.
+    pub(super) informational: u8,
     /// How often an upstream connection was tried.
     pub(super) attempts: u8,
     /// Whether `on_response` hooks have run: they run once.
@@ -110,6 +114,8 @@ impl Context {
                 refusal: None,
                 seen: Seen::default(),
                 body_bytes: 0,
+                answered: false,
+                informational: 0,
                 attempts: 0,
                 response_hooks_done: false,
                 rare: None,

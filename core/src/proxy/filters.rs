@@ -1,19 +1,28 @@
 //! The native filters of a route: path and headers.
 
-use edgewright_script::program::{HeaderChange, Route};
-use http::{HeaderName, header};
+use edgewright_script::{
+    path::{Handling, PathPolicy},
+    program::{HeaderChange, Route},
+};
+use http::{HeaderName, HeaderValue, Version, header};
 use pingora_http::{RequestHeader, ResponseHeader};
 
-use super::{context::State, path, view};
+use super::{context::State, hygiene, path, view};
 use crate::generation::Generation;
 
 /// Makes of the client's request what the upstream gets.
 pub(super) fn change_request(generation: &Generation, state: &State, upstream: &mut RequestHeader) {
+    // HTTP/1.0 may come without a Host; HTTP/1.1 may not go on without one.
+    if !upstream.headers.contains_key(header::HOST)
+        && let Some(picked) = &state.picked
+    {
+        let _ = upstream.insert_header(header::HOST, picked.address().to_owned());
+    }
     let Some(route) = state.route.map(|route| generation.route(route)) else {
         return;
     };
     if (route.strip_prefix.is_some() || route.rewrite.is_some())
-        && let Some(target) = target(route, state, upstream)
+        && let Some(target) = target(route, state, upstream, generation.program.path_policy())
     {
         path::set_target(upstream, &target);
     }
@@ -33,7 +42,12 @@ pub(super) fn change_request(generation: &Generation, state: &State, upstream: &
 }
 
 /// The path and query that the upstream gets; `None` when they stay.
-fn target(route: &Route, state: &State, upstream: &RequestHeader) -> Option<String> {
+fn target(
+    route: &Route,
+    state: &State,
+    upstream: &RequestHeader,
+    policy: &PathPolicy,
+) -> Option<String> {
     let current = upstream.uri.path();
     let stripped = route
         .strip_prefix
@@ -46,19 +60,34 @@ fn target(route: &Route, state: &State, upstream: &RequestHeader) -> Option<Stri
         None if stripped.len() == current.len() => return None,
         None => target.push_str(stripped),
         Some(template) => {
-            template.render(
-                view::matched_path(state, current),
-                &state.captures,
-                &mut target,
-            );
+            let matched = view::matched_path(state, current);
+            // A path that a hook has set is what rewrite starts from, where it fits the pattern.
+            let again = (matched != current).then(|| route.pattern.captures(current));
+            match again.flatten() {
+                Some(captures) => template.render(current, &captures, &mut target),
+                None => template.render(matched, &state.captures, &mut target),
+            }
             has_query = template.has_query();
         }
+    }
+    if policy.empty_segment == Handling::Reject {
+        close_gaps(&mut target);
     }
     if let (false, Some(query)) = (has_query, query) {
         target.push('?');
         target.push_str(query);
     }
     Some(target)
+}
+
+/// Takes out empty segments of the path, which an empty capture between two slashes leaves.
+fn close_gaps(target: &mut String) {
+    while let Some(gap) = target.find("//") {
+        if target.find('?').is_some_and(|query| query < gap) {
+            return;
+        }
+        target.remove(gap);
+    }
 }
 
 /// Takes whole segments off the front of a path: `/api` off `/api/x` and `/api`, not off `/apix`.
@@ -70,51 +99,77 @@ fn strip<'p>(path: &'p str, prefix: &str) -> &'p str {
     }
 }
 
-/// Fields that are about a connection and that a Connection field need not name.
-const OF_THE_CONNECTION: [HeaderName; 2] = [
+/// Fields that are about a connection and that a Connection field need not name
+/// (RFC 9110 section 7.6.1).
+const OF_THE_CONNECTION: [HeaderName; 4] = [
     HeaderName::from_static("keep-alive"),
     HeaderName::from_static("proxy-connection"),
+    header::TE,
+    header::TRAILER,
 ];
 
 /// Makes of the upstream's response what is allowed to pass: fields that belong to the other
-/// connection go, and so does the framing of a response without a body
-/// (RFC 9110 section 7.6.1, RFC 9112 section 6).
+/// connection go, and so does framing that says nothing or something twice (RFC 9112 section 6).
 pub(super) fn clean_response(response: &mut ResponseHeader) {
-    if let Some(nominated) = response.headers.get(header::CONNECTION)
-        && !is_plain_connection(nominated.as_bytes())
-        && let Ok(names) = nominated.to_str()
+    let status = response.status.as_u16();
+    let nominates = |line: &HeaderValue| !hygiene::is_plain_connection(line.as_bytes());
+    if response
+        .headers
+        .get_all(header::CONNECTION)
+        .iter()
+        .any(nominates)
     {
-        let names: Vec<String> = names
-            .split(',')
-            .map(|name| name.trim().to_owned())
-            .collect();
-        for name in names {
-            let framing = [
-                "close",
-                "keep-alive",
-                "upgrade",
-                "transfer-encoding",
-                "content-length",
-            ];
-            if !framing.iter().any(|known| name.eq_ignore_ascii_case(known)) {
-                response.remove_header(name.as_str());
-            }
-        }
+        remove_nominated(response);
     }
     for field in &OF_THE_CONNECTION {
         if response.headers.contains_key(field) {
             response.remove_header(field);
         }
     }
-    let status = response.status.as_u16();
+    if status != 101 && response.headers.contains_key(header::UPGRADE) {
+        response.remove_header(&header::UPGRADE);
+    }
     if status == 204 || (100..200).contains(&status) {
         response.remove_header(&header::CONTENT_LENGTH);
         response.remove_header(&header::TRANSFER_ENCODING);
     }
+    let mut lengths = response.headers.get_all(header::CONTENT_LENGTH).iter();
+    if let (Some(length), Some(_)) = (lengths.next(), lengths.next()) {
+        // Pingora refuses lengths that differ.
+        let length = length.clone();
+        let _ = response.insert_header(header::CONTENT_LENGTH, length);
+    }
+    if response.version != Version::HTTP_11 {
+        response.set_version(Version::HTTP_11);
+    }
 }
 
-fn is_plain_connection(value: &[u8]) -> bool {
-    value.eq_ignore_ascii_case(b"keep-alive") || value.eq_ignore_ascii_case(b"close")
+fn remove_nominated(response: &mut ResponseHeader) {
+    let lines = response.headers.get_all(header::CONNECTION);
+    let names: Vec<String> = lines
+        .iter()
+        .flat_map(|line| line.to_str().unwrap_or_default().split(','))
+        .map(|name| name.trim().to_owned())
+        .collect();
+    for name in names {
+        let framing = [
+            "",
+            "close",
+            "keep-alive",
+            "upgrade",
+            "transfer-encoding",
+            "content-length",
+        ];
+        if !framing.iter().any(|known| name.eq_ignore_ascii_case(known)) {
+            response.remove_header(name.as_str());
+        }
+    }
+}
+
+/// Whether the upstream uses a transfer coding that can't be undone here.
+pub(super) fn has_foreign_coding(response: &ResponseHeader) -> bool {
+    let mut codings = response.headers.get_all(header::TRANSFER_ENCODING).iter();
+    codings.any(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"chunked"))
 }
 
 /// Applies a route's changes to a response header.
@@ -144,6 +199,17 @@ mod tests {
         assert_eq!(strip("/api", "/api"), "/");
         assert_eq!(strip("/api/", "/api"), "/");
         assert_eq!(strip("/apix", "/api"), "/apix");
+    }
+
+    #[test]
+    fn closes_gaps_of_the_path() {
+        let closed = |text: &str| {
+            let mut target = text.to_owned();
+            close_gaps(&mut target);
+            target
+        };
+        assert_eq!(closed("/n//1///x?u=http://a"), "/n/1/x?u=http://a");
+        assert_eq!(closed("/n/1?//"), "/n/1?//");
     }
 
     #[test]

@@ -59,8 +59,10 @@ pub struct Head<'a> {
 pub struct Seen {
     /// A field by which the client could claim to be a proxy: Forwarded, X-Forwarded-*, X-Real-IP.
     pub claims: bool,
-    /// The Host has capitals.
-    pub upper_host: bool,
+    /// The Host is not in its normal form: capitals, a dot at its end, an IPv6 address.
+    pub odd_host: bool,
+    /// A Connection field names other fields.
+    pub nominates: bool,
 }
 
 /// Checks one request head.
@@ -77,8 +79,9 @@ pub fn check(head: Head<'_>, limits: &Limits) -> Result<Seen, Refusal> {
         ));
     }
     let (request_line, fields) = next_line(head.raw)?;
-    check_target(request_line, head.method, limits)?;
-    check_fields(fields, head.http_1_1, limits)
+    let is_path = check_target(request_line, head.method, limits)?;
+    // Only a plain path in HTTP/1.0 may come without a host.
+    check_fields(fields, head.http_1_1 || !is_path, limits)
 }
 
 fn check_method(method: &Method) -> Result<(), Refusal> {
@@ -120,8 +123,8 @@ fn next_line(raw: &[u8]) -> Result<(&[u8], &[u8]), Refusal> {
 }
 
 /// The target is a path, or an absolute http URI; `*` only asks for OPTIONS
-/// (RFC 9112 section 3.2).
-fn check_target(line: &[u8], method: &Method, limits: &Limits) -> Result<(), Refusal> {
+/// (RFC 9112 section 3.2). Gives whether it is a path.
+fn check_target(line: &[u8], method: &Method, limits: &Limits) -> Result<bool, Refusal> {
     // Between the method and the version stands the target, without a space of its own.
     let target = line
         .get(method.as_str().len() + 1..)
@@ -144,14 +147,14 @@ fn check_target(line: &[u8], method: &Method, limits: &Limits) -> Result<(), Ref
         })
     };
     match target.first() {
-        Some(b'/') => Ok(()),
-        Some(b'*') if target.len() == 1 && method == Method::OPTIONS => Ok(()),
-        Some(_) if absolute() => Ok(()),
+        Some(b'/') => Ok(true),
+        Some(b'*') if target.len() == 1 && method == Method::OPTIONS => Ok(true),
+        Some(_) if absolute() => Ok(false),
         _ => Err(bad("the request target is no path")),
     }
 }
 
-fn check_fields(mut fields: &[u8], http_1_1: bool, limits: &Limits) -> Result<Seen, Refusal> {
+fn check_fields(mut fields: &[u8], host_needed: bool, limits: &Limits) -> Result<Seen, Refusal> {
     let mut seen = Seen::default();
     let (mut count, mut hosts, mut lengths, mut codings) = (0, 0, 0, 0);
     while !fields.is_empty() {
@@ -166,12 +169,13 @@ fn check_fields(mut fields: &[u8], http_1_1: bool, limits: &Limits) -> Result<Se
             b'h' => {
                 if let Some(value) = value_of(line, b"host") {
                     hosts += 1;
-                    check_host(value)?;
-                    seen.upper_host |= value.iter().any(u8::is_ascii_uppercase);
+                    seen.odd_host |= check_host(value)?;
                 }
             }
             b'c' => {
-                if let Some(value) = value_of(line, b"content-length") {
+                if let Some(value) = value_of(line, b"connection") {
+                    seen.nominates |= !is_plain_connection(value);
+                } else if let Some(value) = value_of(line, b"content-length") {
                     lengths += 1;
                     if value.is_empty() || !value.iter().all(u8::is_ascii_digit) {
                         return Err(bad("the Content-Length is no number"));
@@ -219,7 +223,7 @@ fn check_fields(mut fields: &[u8], http_1_1: bool, limits: &Limits) -> Result<Se
     if lengths + codings > 1 {
         return Err(bad("the length of the body is ambiguous"));
     }
-    if hosts > 1 || (hosts == 0 && http_1_1) {
+    if hosts > 1 || (hosts == 0 && host_needed) {
         return Err(bad("a request names exactly one host"));
     }
     Ok(seen)
@@ -239,16 +243,57 @@ fn value_of<'l>(line: &'l [u8], name: &[u8]) -> Option<&'l [u8]> {
     rest.strip_prefix(b":").map(<[u8]>::trim_ascii)
 }
 
-/// A host is a name or address with or without a port (RFC 9110 section 7.2); anything else,
-/// such as a comma or a slash, is where two parsers could see two hosts.
-fn check_host(value: &[u8]) -> Result<(), Refusal> {
-    let allowed = |byte: u8| {
-        byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_' | b':' | b'[' | b']')
+/// Whether a Connection field names nothing but what it is about itself.
+pub(super) fn is_plain_connection(value: &[u8]) -> bool {
+    [&b"keep-alive"[..], b"close", b"upgrade"]
+        .iter()
+        .any(|plain| value.eq_ignore_ascii_case(plain))
+}
+
+/// Whether a host is odd, that is not in its normal form. It is a name or address with or without a
+/// port (RFC 9110 section 7.2); anything else is where two parsers could see two hosts.
+fn check_host(value: &[u8]) -> Result<bool, Refusal> {
+    const NO_HOST: Refusal = bad("the Host is no host");
+    let (name, port, is_address) = match value.strip_prefix(b"[") {
+        Some(rest) => {
+            let end = memchr(b']', rest).ok_or(NO_HOST)?;
+            (&rest[..end], &rest[end + 1..], true)
+        }
+        None => {
+            let end = memchr(b':', value).unwrap_or(value.len());
+            (&value[..end], &value[end..], false)
+        }
     };
-    if value.is_empty() || !value.iter().copied().all(allowed) {
-        return Err(bad("the Host is no host"));
+    let port_is_fine = port.is_empty()
+        || port
+            .strip_prefix(b":")
+            .is_some_and(|digits| digits.iter().all(u8::is_ascii_digit));
+    if !port_is_fine {
+        return Err(NO_HOST);
     }
-    Ok(())
+    if is_address {
+        let address = std::str::from_utf8(name).ok();
+        let address = address.and_then(|text| text.parse::<std::net::Ipv6Addr>().ok());
+        return address.map(|_| true).ok_or(NO_HOST);
+    }
+    let (mut odd, mut label) = (false, 0);
+    for &byte in name {
+        match byte {
+            b'.' if label == 0 => return Err(NO_HOST),
+            b'.' => label = 0,
+            b'A'..=b'Z' => {
+                odd = true;
+                label += 1;
+            }
+            b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' => label += 1,
+            _ => return Err(NO_HOST),
+        }
+    }
+    if name.is_empty() {
+        return Err(NO_HOST);
+    }
+    // A label of no length at the end is the dot of the root.
+    Ok(odd || label == 0)
 }
 
 #[cfg(test)]
@@ -285,6 +330,7 @@ mod tests {
         );
         assert_eq!(status("GET http://a/x HTTP/1.1\r\nHost: a\r\n\r\n"), 200);
         assert_eq!(status("OPTIONS * HTTP/1.1\r\nHost: [::1]:80\r\n\r\n"), 200);
+        assert_eq!(status("GET / HTTP/1.1\r\nHost: A.b.:80\r\n\r\n"), 200);
         assert_eq!(status("GET / HTTP/1.0\r\n\r\n"), 200);
         assert_eq!(
             status("PROPFIND /x HTTP/1.1\r\nHost: a_b.c:80\r\n\r\n"),
@@ -320,6 +366,15 @@ mod tests {
             "GET / HTTP/1.1\r\nHost: \r\n\r\n",
             "GET / HTTP/1.1\r\nHost: a b\r\n\r\n",
             "GET / HTTP/1.1\r\nHost: a,b/c\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: a:80:80\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: a:x\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: :80\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: ::1\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: [::1\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: [a.b]\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: a..b\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: .a\r\n\r\n",
+            "GET http://a/ HTTP/1.0\r\n\r\n",
             "GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n",
             "get / HTTP/1.1\r\nHost: a\r\n\r\n",
             "ABCDEFGHIJKLMNOPQRSTUVWXYZABCDEFG / HTTP/1.1\r\nHost: a\r\n\r\n",

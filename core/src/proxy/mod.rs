@@ -124,6 +124,7 @@ impl ProxyHttp for Edge {
         if let Some(limit) = found.limit {
             self.shared.metrics.limit_hit(limit);
         }
+        tracing::info!("refused status={} reason={}", found.status, found.reason);
         context.state.refusal = Some(Refusal::new(found.status, found.reason));
         // What follows on this connection may not be what it seems.
         session.set_keepalive(None);
@@ -212,14 +213,28 @@ impl ProxyHttp for Edge {
 
     async fn upstream_response_filter(
         &self,
-        _session: &mut Session,
+        session: &mut Session,
         response: &mut ResponseHeader,
         context: &mut Context,
     ) -> Result<()> {
-        if !response.status.is_informational()
+        let status = response.status.as_u16();
+        if status == 101 && !session.is_upgrade_req() {
+            // What nobody asked for would become a tunnel past everything.
+            return Err(Error::new_up(ErrorType::InvalidHTTPHeader));
+        }
+        if (!response.status.is_informational() || status == 101)
             && let Some(rare) = &mut context.state.rare
         {
             rare.watch = None;
+        }
+        if response.status.is_informational() {
+            context.state.informational += 1;
+            if context.state.informational > MOST_INFORMATIONAL {
+                return Err(Error::new_up(ErrorType::InvalidHTTPHeader));
+            }
+        }
+        if filters::has_foreign_coding(response) {
+            return Err(Error::new_up(ErrorType::InvalidHTTPHeader));
         }
         filters::clean_response(response);
         Ok(())
@@ -234,6 +249,16 @@ impl ProxyHttp for Edge {
         if response.status.is_informational() && response.status.as_u16() != 101 {
             return Ok(());
         }
+        if session.req_header().version == Version::HTTP_10 {
+            // HTTP/1.0 knows no chunks: the end of the connection is the end of the body.
+            response.remove_header(&header::TRANSFER_ENCODING);
+            if !response.headers.contains_key(header::CONTENT_LENGTH) {
+                session.set_keepalive(None);
+            }
+        }
+        if self.shared.lifecycle.is_ending() {
+            session.set_keepalive(None);
+        }
         let Context { handle, state, .. } = context;
         let Some(route) = state.route.map(|route| handle.route(route)) else {
             return Ok(());
@@ -244,6 +269,7 @@ impl ProxyHttp for Edge {
                 Ok(Verdict::Answer(answer)) => {
                     let status = answer.status.as_u16();
                     state.rare().replacement = Some(answer);
+                    state.answered = true;
                     return Err(refused(status));
                 }
                 Err(hooks::Failed) => {
@@ -324,7 +350,9 @@ impl ProxyHttp for Edge {
         let duration = context.state.started.elapsed();
         let metrics = context.handle.metrics_of(context.state.route);
         metrics.record(status.unwrap_or(CLIENT_LEFT), duration);
-        if let Some(error) = error {
+        if let Some(error) = error
+            && !context.state.answered
+        {
             self.tell(error, status, duration, context);
         }
     }
@@ -334,6 +362,12 @@ impl ProxyHttp for Edge {
         true
     }
 }
+
+/// Characters of an error in a log line.
+const MOST_LOGGED: usize = 300;
+
+/// Responses of 1xx that may come before one that counts.
+const MOST_INFORMATIONAL: u8 = 16;
 
 /// nginx's status for a client that closed the connection before it was answered.
 const CLIENT_LEFT: u16 = 499;
@@ -351,6 +385,8 @@ impl Edge {
         if matches!(error.etype(), ErrorType::HTTPStatus(status) if *status < 500) {
             return;
         }
+        // An upstream's bytes may stand in it.
+        let error: String = error.to_string().chars().take(MOST_LOGGED).collect();
         tracing::warn!(
             "request failed route={} status={} attempts={} after={:.3}s error={error}",
             context.label(),

@@ -21,6 +21,8 @@ pub(super) fn to_normal(
         return Ok(None);
     }
     let (path, query) = split(origin);
+    // `http://host` and `http://host?q`: an empty path means `/`.
+    let path = if path.is_empty() { b"/" } else { path };
     let normal = normalize(path, policy)?;
     if matches!(normal, Cow::Borrowed(_)) && origin.len() == raw.len() && query_is_plain(query) {
         return Ok(None);
@@ -62,11 +64,8 @@ fn origin_form(target: &[u8]) -> &[u8] {
         return target;
     };
     let rest = &target[scheme_end + 3..];
-    match rest.iter().position(|byte| matches!(byte, b'/' | b'?')) {
-        Some(start) if rest[start] == b'/' => &rest[start..],
-        // `http://host` and `http://host?q`: the path is empty, which means `/`.
-        _ => b"/",
-    }
+    let end = rest.iter().position(|byte| matches!(byte, b'/' | b'?'));
+    &rest[end.unwrap_or(rest.len())..]
 }
 
 fn split(target: &[u8]) -> (&[u8], Option<&[u8]>) {
@@ -114,5 +113,6 @@ mod tests {
         assert_eq!(normal("/a/../x").1.as_deref(), Some("/a/../x"));
         assert_eq!(normal("http://h/a?q").0, "/a?q");
         assert_eq!(normal("http://h").0, "/");
+        assert_eq!(normal("http://h?q=1").0, "/?q=1");
     }
 }

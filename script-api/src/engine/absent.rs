@@ -22,12 +22,36 @@ pub(super) fn register(engine: &mut Engine) {
         .register_fn("split", |_: (), _: char| Array::new())
         .register_fn("split", |_: (), _: &str, _: INT| Array::new())
         .register_fn("split", |_: ()| Array::new());
-    for name in ["to_lower", "to_upper", "trim"] {
-        engine.register_fn(name, |_: ()| ());
+    for name in [
+        "to_lower",
+        "to_upper",
+        "trim",
+        "make_lower",
+        "make_upper",
+        "chars",
+        "bytes",
+        "to_chars",
+        "to_int",
+        "to_float",
+        "parse_int",
+        "parse_float",
+        "clear",
+        "pop",
+    ] {
+        engine.register_fn(name, |_: &mut ()| ());
+    }
+    for name in ["truncate", "crop", "remove", "pad", "split_rev"] {
+        engine
+            .register_fn(name, |_: &mut (), _: Dynamic| ())
+            .register_fn(name, |_: &mut (), _: Dynamic, _: Dynamic| ());
     }
     engine
-        .register_fn("sub_string", |_: (), _: INT| ())
-        .register_fn("sub_string", |_: (), _: INT, _: INT| ())
+        .register_fn("split", |_: &str, _: ()| Array::new())
+        .register_fn("replace", |_: &mut ImmutableString, _: (), _: Dynamic| ());
+    engine
+        .register_fn("sub_string", |_: (), _: Dynamic| ())
+        .register_fn("sub_string", |_: (), _: Dynamic, _: Dynamic| ())
         .register_fn("replace", |_: &mut (), _: Dynamic, _: Dynamic| ())
-        .register_fn("index_of", |_: (), _: ImmutableString| -1 as INT);
+        .register_fn("index_of", |_: (), _: &str| -1 as INT)
+        .register_fn("index_of", |_: (), _: char| -1 as INT);
 }

@@ -1,4 +1,7 @@
 //! `respond(..)` and `redirect(..)` in scripts.
+//!
+//! An answer that a hook makes, or takes from a constant, and does not return is a refusal that got
+//! lost. So each is counted: [`ScriptAnswer`] counts when it is copied out of a constant or variable.
 
 use bytes::Bytes;
 use rhai::{Blob, Dynamic, Engine, INT, ImmutableString};
@@ -9,9 +12,27 @@ use super::{
 };
 use crate::answer::Answer;
 
+/// An answer as scripts hold it.
+#[derive(Debug)]
+pub(crate) struct ScriptAnswer(pub(crate) Answer);
+
+impl ScriptAnswer {
+    /// The answer, looked at and not taken.
+    pub(crate) fn answer(&self) -> &Answer {
+        &self.0
+    }
+}
+
+impl Clone for ScriptAnswer {
+    fn clone(&self) -> Self {
+        count_answer();
+        Self(self.0.clone())
+    }
+}
+
 pub(super) fn register(engine: &mut Engine) {
     engine
-        .register_type_with_name::<Answer>("Answer")
+        .register_type_with_name::<ScriptAnswer>("Answer")
         .register_fn("respond", |status: INT| made(Answer::new(status, "")))
         .register_fn("respond", |status: INT, body: ImmutableString| {
             made(Answer::new(status, Bytes::copy_from_slice(body.as_bytes())))
@@ -24,19 +45,22 @@ pub(super) fn register(engine: &mut Engine) {
         })
         .register_fn(
             "header",
-            |answer: &mut Answer, name: ImmutableString, value: Dynamic| -> NativeResult<Answer> {
+            |answer: &mut ScriptAnswer,
+             name: ImmutableString,
+             value: Dynamic|
+             -> NativeResult<ScriptAnswer> {
                 if let Some(value) = value_text(&value)? {
-                    answer.add_header(&name, &value).map_err(error)?;
+                    answer.0.add_header(&name, &value).map_err(error)?;
                 }
                 Ok(answer.clone())
             },
         )
-        .register_get("status", |answer: &mut Answer| {
-            INT::from(answer.status.as_u16())
+        .register_get("status", |answer: &mut ScriptAnswer| {
+            INT::from(answer.0.status.as_u16())
         });
 }
 
-fn made(answer: Result<Answer, String>) -> NativeResult<Answer> {
+fn made(answer: Result<Answer, String>) -> NativeResult<ScriptAnswer> {
     count_answer();
-    answer.map_err(error)
+    answer.map(ScriptAnswer).map_err(error)
 }

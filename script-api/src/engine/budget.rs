@@ -3,6 +3,7 @@
 
 use std::{
     cell::Cell,
+    sync::OnceLock,
     time::{Duration, Instant},
 };
 
@@ -18,6 +19,9 @@ pub struct Limits {
     pub time: Duration,
     /// Time on the clock. Default 1 s.
     pub wall_time: Duration,
+    /// Bytes that a call may hold at a time beyond what was held before it, as far as the process
+    /// counts them (see [`count_memory_with`]). Default 16 MiB.
+    pub memory: usize,
     /// Calls within calls. Default 16, which a stack of 512 KiB holds.
     pub call_depth: usize,
     /// Bytes of one string. Default 64 KiB.
@@ -32,6 +36,7 @@ impl Default for Limits {
             operations: 50_000,
             time: Duration::from_millis(20),
             wall_time: Duration::from_secs(1),
+            memory: 16 * 1024 * 1024,
             call_depth: 16,
             string: 64 * 1024,
             items: 4096,
@@ -46,6 +51,7 @@ impl Limits {
             operations: 50_000_000,
             time: Duration::from_secs(5),
             wall_time: Duration::from_secs(30),
+            memory: self.memory.max(256 * 1024 * 1024),
             string: self.string.max(1024 * 1024),
             items: self.items.max(100_000),
             ..*self
@@ -55,12 +61,34 @@ impl Limits {
 
 /// What ran out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Exhausted {
+pub(crate) enum Exhausted {
     /// The number of operations.
     Operations,
     /// CPU time or time on the clock.
     Time,
+    /// Memory.
+    Memory,
 }
+
+/// Gives the bytes that the current thread has allocated and not freed, modulo 2^64: memory may
+/// be freed by another thread than the one that allocated it.
+pub type MemoryCounter = fn() -> u64;
+
+static MEMORY: OnceLock<MemoryCounter> = OnceLock::new();
+
+/// Makes hooks count the memory that they hold. Only the process knows its allocator, so without
+/// this there is no bound on the sum of values, only on each. The first call counts.
+pub fn count_memory_with(counter: MemoryCounter) {
+    // Setting it twice changes nothing.
+    let _ = MEMORY.set(counter);
+}
+
+fn held() -> u64 {
+    MEMORY.get().map_or(0, |counter| counter())
+}
+
+/// Memory is looked at once in so many operations; each of them can add one value of bounded size.
+const MEMORY_INTERVAL: u64 = 16;
 
 /// The clocks are read once in so many operations. A hook that is shorter reads none.
 const CLOCK_INTERVAL: u64 = 256;
@@ -68,6 +96,8 @@ const CLOCK_INTERVAL: u64 = 256;
 struct Budget {
     used: Cell<u64>,
     operations: Cell<u64>,
+    memory_limit: Cell<u64>,
+    held_before: Cell<u64>,
     cpu_limit: Cell<Duration>,
     wall_limit: Cell<Duration>,
     /// CPU time and clock when they were first read in this call.
@@ -80,6 +110,8 @@ thread_local! {
         Budget {
             used: Cell::new(0),
             operations: Cell::new(u64::MAX),
+            memory_limit: Cell::new(u64::MAX),
+            held_before: Cell::new(0),
             cpu_limit: Cell::new(Duration::MAX),
             wall_limit: Cell::new(Duration::MAX),
             started: Cell::new(None),
@@ -93,6 +125,8 @@ pub(crate) fn start(limits: &Limits) {
     BUDGET.with(|budget| {
         budget.used.set(0);
         budget.operations.set(limits.operations);
+        budget.memory_limit.set(limits.memory as u64);
+        budget.held_before.set(held());
         budget.cpu_limit.set(limits.time);
         budget.wall_limit.set(limits.wall_time);
         budget.started.set(None);
@@ -101,7 +135,7 @@ pub(crate) fn start(limits: &Limits) {
 }
 
 /// What ran out in the call that just ended on this thread.
-pub(super) fn exhausted() -> Option<Exhausted> {
+pub(crate) fn exhausted() -> Option<Exhausted> {
     BUDGET.with(|budget| budget.exhausted.get())
 }
 
@@ -118,10 +152,18 @@ impl Budget {
         if used > self.operations.get() {
             return self.exhaust(Exhausted::Operations);
         }
+        if used.is_multiple_of(MEMORY_INTERVAL) && self.out_of_memory() {
+            return self.exhaust(Exhausted::Memory);
+        }
         if used.is_multiple_of(CLOCK_INTERVAL) && self.out_of_time() {
             return self.exhaust(Exhausted::Time);
         }
         None
+    }
+
+    fn out_of_memory(&self) -> bool {
+        let grown = held().wrapping_sub(self.held_before.get()).cast_signed();
+        grown > 0 && grown.unsigned_abs() > self.memory_limit.get()
     }
 
     #[cold]

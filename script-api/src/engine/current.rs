@@ -37,6 +37,13 @@ pub(super) fn with_request<R>(request: &mut dyn Request, run: impl FnOnce() -> R
     REQUEST.set(request, run)
 }
 
+/// Runs a hook that sees `request` and may not change it.
+pub(super) fn with_read_only_request<R>(request: &mut dyn Request, run: impl FnOnce() -> R) -> R {
+    ANSWERS.set(0);
+    REQUEST_READ_ONLY.set(true);
+    REQUEST.set(request, run)
+}
+
 /// Runs a hook that sees `request`, which can't be changed any more, and `response`.
 pub(super) fn with_response<R>(
     request: &mut dyn Request,
@@ -60,7 +67,7 @@ pub(super) fn request<R>(look: impl FnOnce(&mut dyn Request) -> R) -> NativeResu
 pub(super) fn change_request<R>(change: impl FnOnce(&mut dyn Request) -> R) -> NativeResult<R> {
     if REQUEST_READ_ONLY.get() {
         return Err(error(
-            "the request was already sent: change it in `on_request`",
+            "the request can only be changed in `on_request`, `to` and `respond`",
         ));
     }
     request(change)
@@ -72,6 +79,11 @@ pub(super) fn response<R>(look: impl FnOnce(&mut dyn Response) -> R) -> NativeRe
         return Err(error("`res` can only be used while `on_response` runs"));
     }
     Ok(RESPONSE.with(look))
+}
+
+/// Begins to count answers anew: what was copied to call the hook is none of its doing.
+pub(super) fn forget_answers() {
+    ANSWERS.set(0);
 }
 
 /// Notes that an answer was made.

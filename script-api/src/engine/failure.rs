@@ -52,6 +52,8 @@ pub enum ScriptLimit {
     Operations,
     /// `time`, or a second on the clock
     Time,
+    /// `memory`
+    Memory,
     /// `call_depth`
     CallDepth,
     /// `string`
@@ -92,26 +94,24 @@ impl Failure {
         }
     }
 
+    /// The failure of a call that ended well although something ran out.
+    pub(super) fn exhausted(hook: &Place) -> Option<Self> {
+        let limit = exhausted_limit()?;
+        Some(Self {
+            kind: kind_of(Some(limit)),
+            limit: Some(limit),
+            place: hook.clone(),
+            message: message_of(limit).unwrap_or_default().to_owned(),
+        })
+    }
+
     /// Takes over Rhai's error; `hook` is the place of the hook, for errors that have none.
     pub(super) fn from_rhai(error: &EvalAltResult, hook: &Place) -> Self {
         let found = Diagnostic::from_eval_error(error, &hook.file);
         let limit = limit_of(innermost(error));
-        let kind = match limit {
-            None => FailureKind::Error,
-            Some(ScriptLimit::Operations) => FailureKind::Operations,
-            Some(ScriptLimit::Time) => FailureKind::Time,
-            Some(ScriptLimit::CallDepth | ScriptLimit::String | ScriptLimit::Items) => {
-                FailureKind::Memory
-            }
-        };
-        let message = match limit {
-            Some(ScriptLimit::Operations) => "more operations than `[script] operations` allows",
-            Some(ScriptLimit::Time) => "more time than `[script] time` allows",
-            Some(ScriptLimit::CallDepth) => "calls nested deeper than `[script] call_depth` allows",
-            _ => &found.message,
-        };
+        let message = limit.and_then(message_of).unwrap_or(&found.message);
         Self {
-            kind,
+            kind: kind_of(limit),
             limit,
             place: found.place.unwrap_or_else(|| hook.clone()),
             message: one_line(message),
@@ -119,12 +119,39 @@ impl Failure {
     }
 }
 
+fn kind_of(limit: Option<ScriptLimit>) -> FailureKind {
+    match limit {
+        None => FailureKind::Error,
+        Some(ScriptLimit::Operations) => FailureKind::Operations,
+        Some(ScriptLimit::Time) => FailureKind::Time,
+        Some(
+            ScriptLimit::Memory | ScriptLimit::CallDepth | ScriptLimit::String | ScriptLimit::Items,
+        ) => FailureKind::Memory,
+    }
+}
+
+/// What is said instead of Rhai's own words, which don't name the limit.
+fn message_of(limit: ScriptLimit) -> Option<&'static str> {
+    match limit {
+        ScriptLimit::Operations => Some("more operations than `[script] operations` allows"),
+        ScriptLimit::Time => Some("more time than `[script] time` allows"),
+        ScriptLimit::Memory => Some("more memory than `[script] memory` allows"),
+        ScriptLimit::CallDepth => Some("calls nested deeper than `[script] call_depth` allows"),
+        ScriptLimit::String | ScriptLimit::Items => None,
+    }
+}
+
+fn exhausted_limit() -> Option<ScriptLimit> {
+    Some(match budget::exhausted()? {
+        Exhausted::Operations => ScriptLimit::Operations,
+        Exhausted::Time => ScriptLimit::Time,
+        Exhausted::Memory => ScriptLimit::Memory,
+    })
+}
+
 fn limit_of(error: &EvalAltResult) -> Option<ScriptLimit> {
     Some(match error {
-        EvalAltResult::ErrorTerminated(..) => match budget::exhausted()? {
-            Exhausted::Operations => ScriptLimit::Operations,
-            Exhausted::Time => ScriptLimit::Time,
-        },
+        EvalAltResult::ErrorTerminated(..) => return exhausted_limit(),
         EvalAltResult::ErrorStackOverflow(..) => ScriptLimit::CallDepth,
         EvalAltResult::ErrorDataTooLarge(what, _) if what.contains("string") => ScriptLimit::String,
         EvalAltResult::ErrorDataTooLarge(..) | EvalAltResult::ErrorTooManyVariables(..) => {

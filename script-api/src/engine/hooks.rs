@@ -3,8 +3,8 @@
 use rhai::{Dynamic, Map};
 
 use super::{
-    current, failure::Failure, interpreter::Interpreter, request_api::RequestHandle,
-    response_api::ResponseHandle,
+    answer_api::ScriptAnswer, current, failure::Failure, interpreter::Interpreter,
+    request_api::RequestHandle, response_api::ResponseHandle,
 };
 use crate::{
     answer::Answer,
@@ -68,7 +68,11 @@ impl Interpreter {
     /// # Errors
     /// As [`Interpreter::on_request`], and when the value is no bool.
     pub fn when(&mut self, hook: HookId, request: &mut dyn Request) -> Result<bool, Failure> {
-        let value = self.with_request(hook, request)?;
+        let value = current::with_read_only_request(request, || {
+            let mut handle = Dynamic::from(RequestHandle);
+            self.call(hook, &mut [&mut handle])
+        })?;
+        self.no_answer_lost(hook)?;
         value.as_bool().map_err(|found| {
             self.misuse(
                 hook,
@@ -84,12 +88,15 @@ impl Interpreter {
     pub fn respond(&mut self, hook: HookId, request: &mut dyn Request) -> Result<Answer, Failure> {
         let value = self.with_request(hook, request)?;
         let found = value.type_name();
-        value.try_cast::<Answer>().ok_or_else(|| {
-            self.misuse(
-                hook,
-                format!("a `.respond` must give `respond(..)`, not a value of type `{found}`"),
-            )
-        })
+        value
+            .try_cast::<ScriptAnswer>()
+            .map(|answer| answer.0)
+            .ok_or_else(|| {
+                self.misuse(
+                    hook,
+                    format!("a `.respond` must give `respond(..)`, not a value of type `{found}`"),
+                )
+            })
     }
 
     /// Runs a `.to` function.
@@ -98,11 +105,12 @@ impl Interpreter {
     /// As [`Interpreter::on_request`], and when the value names no pool.
     pub fn choose(&mut self, hook: HookId, request: &mut dyn Request) -> Result<Choice, Failure> {
         let value = self.with_request(hook, request)?;
+        if let Some(answer) = value.read_lock::<ScriptAnswer>() {
+            return Ok(Choice::Answer(ScriptAnswer::answer(&answer).clone()));
+        }
+        self.no_answer_lost(hook)?;
         if let Ok(name) = value.as_immutable_string_ref() {
             return self.pool(hook, &name).map(Choice::Pool);
-        }
-        if let Some(answer) = value.read_lock::<Answer>() {
-            return Ok(Choice::Answer(answer.clone()));
         }
         if let Some(weights) = value.read_lock::<Map>() {
             let weights = weights.iter().map(|(name, weight)| {
@@ -143,11 +151,11 @@ impl Interpreter {
 
     /// What the value of a gate means. Whatever could be a refusal that got lost is an error.
     fn verdict(&self, hook: HookId, value: Dynamic) -> Result<Verdict, Failure> {
-        if let Some(answer) = value.read_lock::<Answer>() {
-            return Ok(Verdict::Answer(answer.clone()));
+        if let Some(answer) = value.read_lock::<ScriptAnswer>() {
+            return Ok(Verdict::Answer(ScriptAnswer::answer(&answer).clone()));
         }
+        let kind = self.program.hook(hook).kind.name();
         if value.is_bool() {
-            let kind = self.program.hook(hook).kind.name();
             return Err(self.misuse(
                 hook,
                 format!(
@@ -155,13 +163,25 @@ impl Interpreter {
                 ),
             ));
         }
-        if current::answers_made() > 0 {
+        if value.is_fnptr() {
             return Err(self.misuse(
                 hook,
-                "an answer was made and not returned: write `return respond(..)`",
+                format!("a function is no verdict: `{kind}` must call it and return what it says"),
             ));
         }
+        self.no_answer_lost(hook)?;
         Ok(Verdict::Continue)
+    }
+
+    /// An answer that was made, or taken from a constant, and is not what the hook says.
+    fn no_answer_lost(&self, hook: HookId) -> Result<(), Failure> {
+        if current::answers_made() == 0 {
+            return Ok(());
+        }
+        Err(self.misuse(
+            hook,
+            "an answer was made and not returned: write `return respond(..)`",
+        ))
     }
 
     fn pool(&self, hook: HookId, name: &str) -> Result<PoolId, Failure> {

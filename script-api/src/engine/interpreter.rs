@@ -2,6 +2,7 @@
 
 use std::{
     cell::RefCell,
+    collections::HashMap,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
 };
@@ -13,13 +14,15 @@ use rhai::{
 use smallvec::SmallVec;
 
 use super::{
-    budget,
+    budget, current,
     failure::{Failure, FailureKind},
     resolver::{self, SharedConstants},
     sandbox,
 };
 use crate::{
     diagnostic::Diagnostic,
+    frozen::Closures,
+    load::refuse_in_hooks,
     program::{HookId, Program},
 };
 
@@ -79,7 +82,11 @@ impl Interpreter {
             state.call(name, hook.0 as usize, arguments)
         }));
         match called {
-            Ok(Ok(value)) => Ok(value),
+            // What ran out may have been caught by the program, in a callback of a native.
+            Ok(Ok(value)) => match Failure::exhausted(place) {
+                Some(failure) => Err(failure),
+                None => Ok(value),
+            },
             Ok(Err(error)) => Err(Failure::from_rhai(&error, place)),
             Err(_) => {
                 // Scope and caches may be left half done: never use them again.
@@ -100,20 +107,27 @@ impl State {
     fn new(program: &Program) -> Result<Self, Diagnostic> {
         let mut engine = sandbox::engine(&program.limits, &program.path_policy);
         let mut constants = Module::new();
-        for (name, value) in &program.constants {
-            constants.set_var(name.as_str(), value.thaw());
-        }
-        constants.build_index();
-        engine.register_global_module(constants.into());
-        engine.set_optimization_level(OptimizationLevel::Simple);
+        // No optimisation: the optimiser would put constants in the place of parameters and local
+        // variables that have their names.
+        engine.set_optimization_level(OptimizationLevel::None);
         let ast = engine
             .compile(&program.source)
             .map_err(|error| Diagnostic::from_parse_error(&error, &program.file))?;
+        let closures = Closures::of(&ast);
+        let thawed: HashMap<String, Dynamic> = program
+            .constants
+            .iter()
+            .map(|(name, value)| (name.clone(), value.thaw(&closures)))
+            .collect();
+        for (name, value) in &thawed {
+            constants.set_var(name.as_str(), value.clone());
+        }
+        constants.build_index();
+        engine.register_global_module(constants.into());
+        refuse_in_hooks(&mut engine);
 
         if resolver::is_needed(&ast) {
-            let constants = program.constants.iter();
-            let constants = constants.map(|(name, value)| (name.clone(), value.thaw()));
-            let constants = SharedConstants::new(RefCell::new(constants.collect()));
+            let constants = SharedConstants::new(RefCell::new(thawed));
             resolver::install(&mut engine, &ast, constants);
         }
 
@@ -126,7 +140,10 @@ impl State {
         let captures = program
             .hooks
             .iter()
-            .map(|hook| hook.function.captures.iter().map(|v| v.thaw()).collect())
+            .map(|hook| {
+                let captures = hook.function.captures.iter();
+                captures.map(|value| value.thaw(&closures)).collect()
+            })
             .collect();
         Ok(Self {
             engine,
@@ -147,6 +164,7 @@ impl State {
             return self.call_raw(name, arguments);
         }
         let mut captured = self.captures[hook].clone();
+        current::forget_answers();
         let mut all: SmallVec<[&mut Dynamic; 8]> = captured.iter_mut().collect();
         all.extend(arguments.iter_mut().map(|argument| &mut **argument));
         self.call_raw(name, &mut all)

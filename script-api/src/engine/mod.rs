@@ -6,6 +6,7 @@
 mod absent;
 mod answer_api;
 mod budget;
+mod collections;
 mod current;
 mod failure;
 mod hooks;
@@ -17,12 +18,13 @@ pub(crate) mod sandbox;
 mod text_api;
 mod value_api;
 
-pub use budget::Limits;
+pub use budget::{Limits, MemoryCounter, count_memory_with};
 pub use failure::{Failure, FailureKind, ScriptLimit};
 pub use hooks::{Choice, Verdict};
 pub use interpreter::Interpreter;
 pub use request_api::REQUEST_PROPERTIES;
 pub use response_api::RESPONSE_PROPERTIES;
 
-pub(crate) use budget::start as start_budget;
+pub(crate) use answer_api::ScriptAnswer;
+pub(crate) use budget::{Exhausted, exhausted, start as start_budget};
 pub(crate) use current::{NativeResult, error as native_error};

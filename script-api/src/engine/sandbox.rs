@@ -13,16 +13,17 @@ use rhai::{
 use super::{
     absent, answer_api, budget,
     budget::Limits,
+    collections,
     current::{NativeResult, error},
     request_api, response_api, text_api, value_api,
 };
-use crate::{load::refuse_in_hooks, path::PathPolicy};
+use crate::path::PathPolicy;
 
 /// Depth of nested expressions at the top level and in functions. Set in so many words because
 /// Rhai's own defaults differ between debug and release builds.
-const EXPRESSION_DEPTH: (usize, usize) = (64, 32);
-/// Variables of one call and all its callers.
-const VARIABLES: usize = 128;
+const EXPRESSION_DEPTH: (usize, usize) = (512, 128);
+/// Variables of one call and all its callers, and of the top level.
+const VARIABLES: usize = 4096;
 /// Functions of one program, closures included.
 const FUNCTIONS: usize = 10_000;
 
@@ -66,7 +67,7 @@ pub(crate) fn engine(limits: &Limits, path_policy: &PathPolicy) -> Engine {
     text_api::register(&mut engine, limits.string);
     absent::register(&mut engine);
     closed(&mut engine);
-    refuse_in_hooks(&mut engine);
+    collections::register(&mut engine);
     engine
 }
 

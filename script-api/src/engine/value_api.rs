@@ -2,7 +2,7 @@
 
 use rhai::{Array, Dynamic, Engine, ImmutableString};
 
-use super::current::{NativeResult, error};
+use super::current::{NativeResult, count_answer, error};
 use crate::{
     frozen::Frozen,
     values::{Cidr, Regex, Table},
@@ -13,7 +13,11 @@ pub(super) fn register(engine: &mut Engine, longest: usize) {
     engine
         .register_type_with_name::<Table>("Table")
         .register_fn("get", |table: &mut Table, key: &str| {
-            table.get(key).map_or(Dynamic::UNIT, Frozen::thaw)
+            let found = table.get(key);
+            if matches!(found, Some(Frozen::Answer(_))) {
+                count_answer();
+            }
+            found.map_or(Dynamic::UNIT, Frozen::thaw_data)
         })
         .register_fn("get", |_: &mut Table, _: ()| Dynamic::UNIT)
         .register_fn("contains", |table: &mut Table, key: &str| {

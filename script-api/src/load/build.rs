@@ -324,6 +324,17 @@ impl Builder<'_> {
             self.error(place, message);
             return None;
         }
+        let authority = text.split_once("://").map(|(_, rest)| rest);
+        let host = authority.map(|rest| rest.split('/').next().unwrap_or(rest));
+        if host.is_some_and(|host| host.contains('{') || host.is_empty())
+            || authority.is_some_and(|rest| !rest.contains('/') && rest.contains('{'))
+        {
+            self.error(
+                place,
+                "a capture can't be part of a host: put a `/` before it",
+            );
+            return None;
+        }
         match Template::parse(text, names) {
             Ok(template) => Some(template),
             Err(error) => {

@@ -15,10 +15,15 @@ use crate::{
 /// The draft, shared by the natives of the load time.
 pub(super) type SharedDraft = Rc<RefCell<Draft>>;
 
+/// How far behind its call a literal is looked for, in bytes.
+const LITERAL_DISTANCE: usize = 64;
+
 #[derive(Debug, Default)]
 pub(super) struct Draft {
     file: String,
     source: String,
+    /// Where each line begins, in bytes.
+    lines: Vec<usize>,
     pub(super) constants: Vec<(String, Frozen)>,
     pub(super) sites: Vec<SiteDraft>,
     pub(super) routes: Vec<RouteDraft>,
@@ -77,6 +82,9 @@ impl Draft {
         Self {
             file: file.to_owned(),
             source: source.to_owned(),
+            lines: std::iter::once(0)
+                .chain(memchr::memchr_iter(b'\n', source.as_bytes()).map(|end| end + 1))
+                .collect(),
             // The any-host site: top-level `route` belongs to it.
             sites: vec![SiteDraft {
                 names: vec!["*".to_owned()],
@@ -101,13 +109,19 @@ impl Draft {
     /// is the first occurrence of the quoted text from the call's position on.
     pub(super) fn literal(&self, position: Position, text: &str) -> Place {
         let mut place = self.place(position);
-        let line = self.source.lines().nth(place.line - 1).unwrap_or_default();
-        let skipped: usize = line
-            .chars()
-            .take(place.column - 1)
-            .map(char::len_utf8)
-            .sum();
-        if let Some(found) = line[skipped..].find(&format!("\"{text}\"")) {
+        let start = self.lines.get(place.line - 1).copied().unwrap_or_default();
+        let rest = &self.source[start..];
+        let line = &rest[..memchr::memchr(b'\n', rest.as_bytes()).unwrap_or(rest.len())];
+        let skipped = line.char_indices().nth(place.column - 1);
+        let skipped = skipped.map_or(line.len(), |(index, _)| index);
+        // A literal stands near its call; a line of a generated file can be very long.
+        let end = (skipped + text.len() + LITERAL_DISTANCE).min(line.len());
+        let near = line.as_bytes()[skipped..end].windows(text.len() + 2);
+        let quoted = format!("\"{text}\"");
+        let found = near
+            .into_iter()
+            .position(|window| window == quoted.as_bytes());
+        if let Some(found) = found {
             let before = line[skipped..skipped + found].chars().count();
             place.column += before + 1;
             place.length = text.chars().count().max(1);

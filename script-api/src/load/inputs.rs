@@ -47,6 +47,11 @@ pub(super) fn register(engine: &mut Engine, inputs: &Inputs, draft: &SharedDraft
         let entries = entries.into_iter().map(|(key, value)| {
             let value = Frozen::freeze(&value)
                 .map_err(|what| native_error(format!("a table can't hold {what}")))?;
+            if value.has_function() {
+                return Err(native_error(
+                    "a table holds plain data: use a map for functions",
+                ));
+            }
             Ok((key.to_string(), value))
         });
         Ok(Table::new(entries.collect::<NativeResult<Vec<_>>>()?))

@@ -5,6 +5,7 @@ use rhai::{Array, Dynamic, Engine, FnPtr, INT, Map, NativeCallContext};
 use super::draft::{DestinationDraft, RouteDraft, SharedDraft};
 use crate::{
     answer::{Answer, header_name, header_value},
+    engine::ScriptAnswer,
     path::{PathPolicy, normalize},
     program::{Condition, HeaderChange, HookKind, Test},
     values::{Cidr, Regex},
@@ -230,8 +231,8 @@ fn register_destinations(engine: &mut Engine) {
         )
         .register_fn(
             "respond",
-            |call: NativeCallContext, route: &mut RouteHandle, answer: Answer| {
-                route.send_to(&call, DestinationDraft::Respond(answer))
+            |call: NativeCallContext, route: &mut RouteHandle, answer: ScriptAnswer| {
+                route.send_to(&call, DestinationDraft::Respond(answer.0))
             },
         )
         .register_fn(

@@ -1,12 +1,15 @@
 //! Runs the top level, statement by statement, so that each constant is visible in functions that
 //! later statements call.
 
-use rhai::{AST, Caches, Dynamic, Engine, Scope};
+use rhai::{AST, Caches, Dynamic, Engine, EvalAltResult, Position, Scope};
 
 use super::draft::SharedDraft;
 use crate::{
     diagnostic::Diagnostic,
-    engine::resolver::{self, SharedConstants},
+    engine::{
+        Exhausted, exhausted,
+        resolver::{self, SharedConstants},
+    },
     frozen::Frozen,
 };
 
@@ -36,7 +39,7 @@ pub(super) fn run(
                 &mut scope,
                 std::slice::from_ref(statement),
             )
-            .map_err(|error| Diagnostic::from_eval_error(&error, file))?;
+            .map_err(|error| stopped(&error, statement.position(), file))?;
         // The newest come first; a block or function call leaves nothing behind.
         let made: Vec<_> = scope
             .iter_raw()
@@ -50,6 +53,25 @@ pub(super) fn run(
         }
     }
     Ok(())
+}
+
+/// Why a statement failed; what ran out is named.
+fn stopped(error: &EvalAltResult, statement: Position, file: &str) -> Diagnostic {
+    let found = Diagnostic::from_eval_error(error, file);
+    let what = match exhausted() {
+        None => return found,
+        Some(Exhausted::Operations) => "more operations than a program may use",
+        Some(Exhausted::Time) => "more time than a program may use (5 s of CPU time)",
+        Some(Exhausted::Memory) => "more memory than a program may use (256 MiB)",
+    };
+    let line = statement.line().unwrap_or(1);
+    let column = statement.position().unwrap_or(1);
+    let place = found.place.clone();
+    let stopped = Diagnostic::error(format!("loading takes {what}")).at(file, line, column);
+    Diagnostic {
+        place: place.or(stopped.place.clone()),
+        ..stopped
+    }
 }
 
 /// Freezes a constant for the hooks.

@@ -74,6 +74,16 @@ impl Pattern {
         })
     }
 
+    /// What this pattern captures in `path`, when it fits. For single uses: a [`PathRouter`] finds
+    /// the pattern of many.
+    ///
+    /// [`PathRouter`]: super::PathRouter
+    pub fn captures(&self, path: &str) -> Option<super::Captures> {
+        super::PathRouter::build([self]).visit(path, |_, captures| {
+            std::ops::ControlFlow::Break(captures.clone())
+        })
+    }
+
     /// Orders patterns from the most specific to the least, segment by segment from the left:
     /// the end of the pattern, then a literal, then `{name}`, then `{*name}`.
     ///

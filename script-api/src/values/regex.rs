@@ -56,14 +56,17 @@ impl Regex {
     pub fn replace_all(&self, text: &str, to: &str, limit: usize) -> Result<String, String> {
         let mut out = String::with_capacity(text.len().min(limit));
         let mut end = 0;
+        // No group is longer than its match, so this much at most is put in its place.
+        let groups = to.matches('$').count();
         for found in self.0.captures_iter(text) {
             let whole = found.get_match();
             out.push_str(&text[end..whole.start()]);
+            let longest = to.len().saturating_add(groups.saturating_mul(whole.len()));
+            if out.len().saturating_add(longest) > limit {
+                return Err(format!("the result may be longer than {limit} bytes"));
+            }
             found.expand(to, &mut out);
             end = whole.end();
-            if out.len() > limit {
-                return Err(format!("the result is longer than {limit} bytes"));
-            }
         }
         out.push_str(&text[end..]);
         if out.len() > limit {
@@ -103,6 +106,9 @@ mod tests {
 
     #[test]
     fn bounds_what_it_builds() {
+        let all = Regex::compile("a+").unwrap();
+        let bomb = all.replace_all(&"a".repeat(60_000), &"$0".repeat(30_000), 65_536);
+        assert!(bomb.unwrap_err().contains("65536"));
         let regex = Regex::compile("a").unwrap();
         let error = regex.replace_all(&"a".repeat(1000), &"b".repeat(1000), 4096);
         assert!(error.unwrap_err().contains("4096"));

@@ -65,6 +65,7 @@ response_write_timeout = "5s"
 [script]
 operations = 1000
 time = "5ms"
+memory = "1MiB"
 call_depth = 8
 string = "1KiB"
 items = 10
@@ -154,6 +155,7 @@ fn every_key_reaches_the_model() {
         script: ScriptLimits {
             operations: 1000,
             time: millis(5),
+            memory: 1024 * 1024,
             call_depth: 8,
             string: 1024,
             items: 10,
@@ -322,7 +324,7 @@ fn mistakes_have_a_place_and_a_way_out() {
         ),
         (
             "[script]\noperations = 0",
-            "2:14: `script.operations` must be between 1 and 1000000000, not 0",
+            "2:14: `script.operations` must be between 1 and 1000000, not 0",
         ),
         (
             "[dns]\nmin_ttl = \"2s\"\nmax_ttl = \"1s\"",
