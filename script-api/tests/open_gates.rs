@@ -163,6 +163,22 @@ fn callbacks_that_work_do() {
 }
 
 #[test]
+fn text_is_not_compared_with_a_number() {
+    for gate in ["level < 5", "5 > level", "level >= 1.5", "2.5 <= level"] {
+        let found = closed(&format!(
+            r#"fn low(level) {{ {gate} }}
+            route("/{{*r}}").on_request(|req| {{ if low(req.header("u")) {{ return respond(403); }} }}).to("web");"#
+        ));
+        assert!(found.contains("use num(..)"), "{gate}: {found}");
+    }
+    answers(
+        r#"fn low(level) { level < 5 && level < 5.5 && "a" < "b" && 1 <= 1 }
+        route("/{*r}").on_request(|req| { if low(num("4")) { return respond(403); } }).to("web");"#,
+        403,
+    );
+}
+
+#[test]
 fn a_function_is_no_verdict() {
     let found = closed(
         r#"fn gate(req) { respond(403) }

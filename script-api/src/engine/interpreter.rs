@@ -14,7 +14,7 @@ use rhai::{
 use smallvec::SmallVec;
 
 use super::{
-    budget, current,
+    budget, comparisons, current,
     failure::{Failure, FailureKind},
     resolver::{self, SharedConstants},
     sandbox,
@@ -126,6 +126,9 @@ impl State {
         engine.register_global_module(constants.into());
         refuse_in_hooks(&mut engine);
 
+        if comparisons::are_used(&ast) {
+            comparisons::refuse_mixed(&mut engine);
+        }
         if resolver::is_needed(&ast) {
             let constants = SharedConstants::new(RefCell::new(thawed));
             resolver::install(&mut engine, &ast, constants);

@@ -7,6 +7,7 @@ mod absent;
 mod answer_api;
 mod budget;
 mod collections;
+mod comparisons;
 mod current;
 mod failure;
 mod hooks;

@@ -12,12 +12,12 @@ use super::walk::Check;
 use crate::suggest::nearest;
 
 /// Functions that the interpreter provides itself, with the numbers of
-/// arguments; the receiver of a method counts. `call` and `curry` take any
-/// number behind the function (`usize::MAX`).
+/// arguments; the receiver of a method counts. `call` takes any number behind the
+/// function (`usize::MAX`), and so does `curry`, about which [`super::currying`] has its say.
 const BUILT_IN: &[(&str, usize, usize)] = &[
     ("Fn", 1, 1),
     ("call", 1, usize::MAX),
-    ("curry", 2, usize::MAX),
+    ("curry", 0, usize::MAX),
     ("debug", 1, 2),
     ("eval", 1, 1),
     ("is_def_fn", 2, 3),
@@ -114,7 +114,8 @@ impl<'a> Check<'a> for Calls<'a> {
             findings.error(at, length, wrong_number(name, &arities, arguments), None);
         } else if let Some((least, most)) = built_in(name) {
             let takes = if most == usize::MAX {
-                format!("`{name}` takes at least {least} arguments, not {arguments}")
+                let plural = if least == 1 { "" } else { "s" };
+                format!("`{name}` takes at least {least} argument{plural}, not {arguments}")
             } else {
                 wrong_number(name, &(least..=most).collect(), arguments)
             };

@@ -1,6 +1,7 @@
 //! What the places are called where a route takes a function.
 
 use super::program::{Function, Program};
+use super::scope::Scope;
 use crate::program::HookKind;
 
 /// What a parameter of a hook is.
@@ -47,9 +48,33 @@ pub(super) fn candidates<'p>(
 }
 
 /// What the parameters behind the captured ones are, or `None` when their
-/// number doesn't fit (some were given with `curry`: nothing is known of them).
-pub(super) fn subjects(function: &Function, kind: HookKind) -> Option<&'static [Subject]> {
+/// number doesn't fit: nothing is known of them then.
+fn subjects(function: &Function, kind: HookKind) -> Option<&'static [Subject]> {
     let own = function.params.len().checked_sub(function.captured)?;
     let subjects = kind.subjects();
     (subjects.len() == own).then_some(subjects)
+}
+
+/// The parameters of a function as a hook.
+#[derive(Clone, Copy)]
+pub(super) struct Parameters {
+    /// Index of the first one that the host gives.
+    first: usize,
+    subjects: &'static [Subject],
+}
+
+impl Parameters {
+    pub(super) fn of(function: &Function, kind: HookKind) -> Self {
+        Self {
+            first: function.captured,
+            subjects: subjects(function, kind).unwrap_or(&[]),
+        }
+    }
+
+    /// What the host gives in the variable called `name`, if it is a parameter.
+    pub(super) fn subject(&self, name: &str, scope: &Scope<'_>) -> Option<Subject> {
+        // Parameters are declared first, in their order, so a local's index tells which it is.
+        let (index, _) = scope.find(name)?;
+        self.subjects.get(index.checked_sub(self.first)?).copied()
+    }
 }

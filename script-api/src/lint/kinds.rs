@@ -8,8 +8,37 @@ use super::program::{Program, capturing_closure, closure};
 /// The natives that make an answer.
 pub(super) const ANSWERS: [&str; 2] = ["respond", "redirect"];
 
-/// Methods of the host and of Rhai's packages that give true or false on every
-/// type that has them.
+/// Natives of the host and of Rhai's packages that give the same type whatever they are called on,
+/// as functions and as methods, with the number of their arguments (a receiver counts).
+const NATIVES: &[(&str, usize, Kind)] = &[
+    ("constant_time_eq", 2, Kind::Bool),
+    ("cookie", 2, Kind::TextOrUnit),
+    ("env", 1, Kind::Text),
+    ("env", 2, Kind::Text),
+    ("header", 2, Kind::TextOrUnit),
+    ("index_of", 2, Kind::Number),
+    ("is_def_fn", 2, Kind::Bool),
+    ("is_def_fn", 3, Kind::Bool),
+    ("is_def_var", 1, Kind::Bool),
+    ("is_shared", 1, Kind::Bool),
+    ("len", 1, Kind::Number),
+    ("num", 1, Kind::NumberOrUnit),
+    ("param", 2, Kind::TextOrUnit),
+    ("parse_float", 1, Kind::Number),
+    ("parse_int", 1, Kind::Number),
+    ("parse_int", 2, Kind::Number),
+    ("query", 2, Kind::TextOrUnit),
+    ("sub_string", 2, Kind::TextOrUnit),
+    ("sub_string", 3, Kind::TextOrUnit),
+    ("to_float", 1, Kind::Number),
+    ("to_int", 1, Kind::Number),
+    ("to_lower", 1, Kind::TextOrUnit),
+    ("to_string", 1, Kind::Text),
+    ("to_upper", 1, Kind::TextOrUnit),
+    ("type_of", 1, Kind::Text),
+];
+
+/// Methods that give true or false on every type that has them, with any number of arguments.
 const BOOL_METHODS: [&str; 6] = [
     "allow",
     "contains",
@@ -19,13 +48,18 @@ const BOOL_METHODS: [&str; 6] = [
     "starts_with",
 ];
 
-/// The free functions of that sort.
-const BOOL_FUNCTIONS: [&str; 5] = [
-    "constant_time_eq",
-    "contains",
-    "is_def_fn",
-    "is_def_var",
-    "is_shared",
+/// Properties of a request whose value is a text.
+const TEXT_PROPERTIES: [&str; 10] = [
+    "method",
+    "scheme",
+    "host",
+    "path",
+    "raw_path",
+    "query_string",
+    "client_ip",
+    "peer_ip",
+    "id",
+    "protocol",
 ];
 
 /// The type of a value as far as it shows.
@@ -34,7 +68,10 @@ pub(super) enum Kind {
     Unit,
     Bool,
     Number,
+    /// What may be absent is `()` then.
+    NumberOrUnit,
     Text,
+    TextOrUnit,
     Array,
     Map,
     Function,
@@ -48,7 +85,9 @@ impl Kind {
             Kind::Unit => "`()`",
             Kind::Bool => "a bool",
             Kind::Number => "a number",
+            Kind::NumberOrUnit => "a number or `()`",
             Kind::Text => "a text",
+            Kind::TextOrUnit => "a text or `()`",
             Kind::Array => "an array",
             Kind::Map => "a map",
             Kind::Function => "a function",
@@ -59,21 +98,115 @@ impl Kind {
 
 /// The type of `expression`, or `None` when it doesn't show.
 pub(super) fn kind_of(program: &Program<'_>, expression: &Expr) -> Option<Kind> {
-    match expression {
-        Expr::Unit(_) => Some(Kind::Unit),
-        Expr::BoolConstant(..) | Expr::And(..) | Expr::Or(..) => Some(Kind::Bool),
-        Expr::IntegerConstant(..) | Expr::FloatConstant(..) => Some(Kind::Number),
-        Expr::StringConstant(..) | Expr::InterpolatedString(..) | Expr::CharConstant(..) => {
-            Some(Kind::Text)
+    let types = Types {
+        program,
+        is_request: &|_| false,
+    };
+    types.kind_of(expression)
+}
+
+/// Tells types where more is known than the tree shows.
+pub(super) struct Types<'t, 'a> {
+    pub(super) program: &'t Program<'a>,
+    /// Whether the variable with this name is a request.
+    pub(super) is_request: &'t dyn Fn(&str) -> bool,
+}
+
+impl Types<'_, '_> {
+    /// The type of `expression`, or `None` when it isn't known.
+    pub(super) fn kind_of(&self, expression: &Expr) -> Option<Kind> {
+        match expression {
+            Expr::Unit(_) => Some(Kind::Unit),
+            Expr::BoolConstant(..) | Expr::And(..) | Expr::Or(..) => Some(Kind::Bool),
+            Expr::IntegerConstant(..) | Expr::FloatConstant(..) => Some(Kind::Number),
+            Expr::StringConstant(..) | Expr::InterpolatedString(..) | Expr::CharConstant(..) => {
+                Some(Kind::Text)
+            }
+            Expr::Array(..) => Some(Kind::Array),
+            Expr::Map(..) => Some(Kind::Map),
+            Expr::DynamicConstant(..) => closure(expression).map(|_| Kind::Function),
+            Expr::Stmt(block) => capturing_closure(block).map(|_| Kind::Function),
+            Expr::FnCall(call, _) => self.of_call(call),
+            Expr::Dot(..) | Expr::Index(..) => self.of_chain(&Chain::of(expression)?),
+            _ => None,
         }
-        Expr::Array(..) => Some(Kind::Array),
-        Expr::Map(..) => Some(Kind::Map),
-        Expr::DynamicConstant(..) => closure(expression).map(|_| Kind::Function),
-        Expr::Stmt(block) => capturing_closure(block).map(|_| Kind::Function),
-        Expr::FnCall(call, _) => kind_of_call(program, call),
-        Expr::Dot(..) | Expr::Index(..) => kind_of_chain(program, &Chain::of(expression)?),
-        _ => None,
     }
+
+    fn of_call(&self, call: &FnCallExpr) -> Option<Kind> {
+        if call.is_qualified() {
+            return None;
+        }
+        if let Some(operator) = &call.op_token {
+            return self.of_operation(operator, &call.args);
+        }
+        if self.program.has_function(&call.name) {
+            return None;
+        }
+        match call.name.as_str() {
+            "contains" => Some(Kind::Bool),
+            "Fn" => Some(Kind::Function),
+            _ if makes_answer(self.program, call) => Some(Kind::Response),
+            name => native(name, call.args.len()),
+        }
+    }
+
+    fn of_operation(&self, operator: &Token, operands: &[Expr]) -> Option<Kind> {
+        use Token as T;
+        match operator {
+            T::EqualsTo
+            | T::NotEqualsTo
+            | T::LessThan
+            | T::LessThanEqualsTo
+            | T::GreaterThan
+            | T::GreaterThanEqualsTo
+            | T::Bang => Some(Kind::Bool),
+            T::Plus | T::Minus | T::Multiply | T::Divide | T::Modulo | T::PowerOf => {
+                let kinds = operands.iter().map(|operand| self.kind_of(operand));
+                let kinds = kinds.collect::<Option<Vec<_>>>()?;
+                let all = |wanted: &[Kind]| kinds.iter().all(|kind| wanted.contains(kind));
+                if all(&[Kind::Number]) {
+                    Some(Kind::Number)
+                } else if all(&[Kind::Text, Kind::TextOrUnit]) && kinds.contains(&Kind::Text) {
+                    // `()` joined to a text adds nothing.
+                    Some(Kind::Text)
+                } else {
+                    None
+                }
+            }
+            _ => None,
+        }
+    }
+
+    /// A chain of methods on an answer stays one; some methods give the same
+    /// type on whatever they stand.
+    fn of_chain(&self, chain: &Chain<'_>) -> Option<Kind> {
+        if is_answer_chain(self.program, chain) {
+            return Some(Kind::Response);
+        }
+        if let (Some((name, _)), [Link::Property(property, _)]) =
+            (chain.variable(), chain.links.as_slice())
+        {
+            let text = TEXT_PROPERTIES.contains(property) && (self.is_request)(name);
+            return text.then_some(Kind::Text);
+        }
+        let Link::Method(call, _) = chain.links.last()? else {
+            return None;
+        };
+        let name = call.name.as_str();
+        if self.program.has_function(name) || self.program.members.contains(name) {
+            None
+        } else if BOOL_METHODS.contains(&name) {
+            Some(Kind::Bool)
+        } else {
+            native(name, call.args.len() + 1)
+        }
+    }
+}
+
+fn native(name: &str, arguments: usize) -> Option<Kind> {
+    let mut fitting = NATIVES.iter().filter(|(native, ..)| *native == name);
+    let found = fitting.find(|(_, takes, _)| *takes == arguments);
+    found.map(|(.., kind)| *kind)
 }
 
 /// Whether `call` makes an answer: a function of the script by that name would
@@ -82,62 +215,6 @@ pub(super) fn makes_answer(program: &Program<'_>, call: &FnCallExpr) -> bool {
     !call.is_qualified()
         && ANSWERS.contains(&call.name.as_str())
         && !program.has_function(&call.name)
-}
-
-fn kind_of_call(program: &Program<'_>, call: &FnCallExpr) -> Option<Kind> {
-    if call.is_qualified() {
-        return None;
-    }
-    if let Some(operator) = &call.op_token {
-        return kind_of_operation(program, operator, &call.args);
-    }
-    if program.has_function(&call.name) {
-        return None;
-    }
-    match call.name.as_str() {
-        name if BOOL_FUNCTIONS.contains(&name) => Some(Kind::Bool),
-        "type_of" => Some(Kind::Text),
-        "Fn" => Some(Kind::Function),
-        _ if makes_answer(program, call) => Some(Kind::Response),
-        _ => None,
-    }
-}
-
-fn kind_of_operation(program: &Program<'_>, operator: &Token, operands: &[Expr]) -> Option<Kind> {
-    use Token as T;
-    match operator {
-        T::EqualsTo
-        | T::NotEqualsTo
-        | T::LessThan
-        | T::LessThanEqualsTo
-        | T::GreaterThan
-        | T::GreaterThanEqualsTo
-        | T::Bang => Some(Kind::Bool),
-        T::Plus | T::Minus | T::Multiply | T::Divide | T::Modulo | T::PowerOf => {
-            let mut kinds = operands.iter().map(|operand| kind_of(program, operand));
-            let first = kinds.next()??;
-            let same = kinds.all(|kind| kind == Some(first));
-            (same && matches!(first, Kind::Number | Kind::Text)).then_some(first)
-        }
-        _ => None,
-    }
-}
-
-/// A chain of methods on an answer stays one; some methods give a bool on whatever they stand.
-fn kind_of_chain(program: &Program<'_>, chain: &Chain<'_>) -> Option<Kind> {
-    if is_answer_chain(program, chain) {
-        return Some(Kind::Response);
-    }
-    match chain.links.last()? {
-        Link::Method(call, _)
-            if BOOL_METHODS.contains(&call.name.as_str())
-                && !program.has_function(&call.name)
-                && !program.members.contains(call.name.as_str()) =>
-        {
-            Some(Kind::Bool)
-        }
-        _ => None,
-    }
 }
 
 /// `respond(..).header(..)`: an answer on which only `header` is called.

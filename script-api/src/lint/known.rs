@@ -93,4 +93,6 @@ pub struct Known<'a> {
     pub response_properties: &'a [&'a str],
     /// Names that are visible everywhere although the program doesn't declare them.
     pub constants: &'a [&'a str],
+    /// The pools that exist; `None` while that isn't known, and nothing is said about their names.
+    pub pools: Option<&'a [&'a str]>,
 }

@@ -15,6 +15,7 @@ mod calls;
 mod chain;
 mod comparisons;
 mod conditions;
+mod currying;
 mod discarded;
 mod findings;
 mod forbidden;
@@ -23,11 +24,15 @@ mod hooks;
 mod kinds;
 mod known;
 mod names;
+mod no_effect;
 mod place;
+mod pools;
 mod program;
 mod properties;
+mod request_changes;
 mod results;
 mod scope;
+mod shadowing;
 mod variables;
 mod walk;
 
@@ -40,6 +45,7 @@ pub use known::{Known, NativeSignature, Natives};
 
 use crate::{diagnostic::Diagnostic, program::HookKind};
 use findings::Findings;
+use hooks::Parameters;
 use names::Names;
 use program::Program;
 use walk::{Check, Walker};
@@ -73,15 +79,21 @@ impl<'a> Linter<'a> {
             &mut discarded::Discarded {
                 program: &self.program,
             },
+            &mut no_effect::NoEffect { names },
             &mut comparisons::Comparisons {
                 program: &self.program,
+                parameters: None,
             },
             &mut conditions::Conditions {
                 program: &self.program,
             },
             &mut forbidden::Forbidden,
+            &mut currying::Currying {
+                program: &self.program,
+            },
         ];
         Walker::new(&self.program, checks, &mut findings).walk_program();
+        shadowing::check(names, &mut findings);
         findings.into_sorted()
     }
 
@@ -93,10 +105,23 @@ impl<'a> Linter<'a> {
         let mut findings = Findings::new(self.known.file);
         for function in hooks::candidates(&self.program, name, kind) {
             results::check(&self.program, function, kind, &mut findings);
-            let mut properties =
-                properties::Properties::new(&self.program, self.known, kind, function);
-            Walker::new(&self.program, &mut [&mut properties], &mut findings)
-                .walk_function(function);
+            if let (HookKind::To, Some(pools)) = (kind, self.known.pools) {
+                pools::check(&self.program, function, pools, &mut findings);
+            }
+            let parameters = Parameters::of(function, kind);
+            let checks: &mut [&mut dyn Check<'_>] = &mut [
+                &mut properties::Properties {
+                    known: self.known,
+                    program: &self.program,
+                    parameters,
+                },
+                &mut request_changes::RequestChanges { parameters, kind },
+                &mut comparisons::Comparisons {
+                    program: &self.program,
+                    parameters: Some(parameters),
+                },
+            ];
+            Walker::new(&self.program, checks, &mut findings).walk_function(function);
         }
         findings.into_sorted()
     }

@@ -3,44 +3,24 @@
 
 use super::chain::{Chain, Link};
 use super::findings::Findings;
-use super::hooks::{Subject, subjects};
+use super::hooks::{Parameters, Subject};
 use super::known::Known;
 use super::names::did_you_mean;
-use super::program::{Function, Program};
+use super::program::Program;
 use super::scope::Scope;
 use super::walk::Check;
-use crate::program::HookKind;
 use crate::suggest::nearest;
 
 pub(super) struct Properties<'a> {
-    known: &'a Known<'a>,
-    program: &'a Program<'a>,
-    /// Index of the first parameter that the host gives.
-    first: usize,
-    subjects: &'static [Subject],
+    pub(super) known: &'a Known<'a>,
+    pub(super) program: &'a Program<'a>,
+    pub(super) parameters: Parameters,
 }
 
 impl<'a> Properties<'a> {
-    pub(super) fn new(
-        program: &'a Program<'a>,
-        known: &'a Known<'a>,
-        kind: HookKind,
-        function: &Function,
-    ) -> Self {
-        Self {
-            known,
-            program,
-            first: function.captured,
-            subjects: subjects(function, kind).unwrap_or(&[]),
-        }
-    }
-
     /// The properties that the variable called `name` has, and what it is.
     fn properties(&self, name: &str, scope: &Scope<'a>) -> Option<(&'a [&'a str], &'static str)> {
-        // Parameters are declared first, in their order, so a local's index tells which it is.
-        let (index, _) = scope.find(name)?;
-        let subject = self.subjects.get(index.checked_sub(self.first)?)?;
-        match subject {
+        match self.parameters.subject(name, scope)? {
             Subject::Request => Some((self.known.request_properties, "request")),
             Subject::Response => Some((self.known.response_properties, "response")),
         }

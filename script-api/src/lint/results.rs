@@ -1,6 +1,6 @@
 //! The values that a function can give back, and whether a hook may give them.
 
-use rhai::{ASTFlags, ASTNode, Expr, Position, Stmt};
+use rhai::{ASTFlags, ASTNode, Expr, ImmutableString, Position, Stmt};
 
 use super::findings::Findings;
 use super::kinds::{Kind, kind_of};
@@ -13,6 +13,54 @@ pub(super) struct FunctionResult {
     /// `None` when it doesn't show.
     pub(super) kind: Option<Kind>,
     pub(super) at: Position,
+    pub(super) names: Vec<ResultName>,
+}
+
+/// A name that a value spells out: a text, or a key of a map.
+pub(super) struct ResultName {
+    pub(super) name: ImmutableString,
+    pub(super) at: Position,
+    /// In characters.
+    pub(super) length: usize,
+}
+
+impl FunctionResult {
+    fn value(program: &Program<'_>, value: &Expr) -> Self {
+        Self {
+            kind: kind_of(program, value),
+            at: start_of(value),
+            names: names(value),
+        }
+    }
+
+    /// A value of which nothing but its type shows.
+    fn other(kind: Option<Kind>, at: Position) -> Self {
+        Self {
+            kind,
+            at,
+            names: Vec::new(),
+        }
+    }
+}
+
+fn names(value: &Expr) -> Vec<ResultName> {
+    match value {
+        Expr::StringConstant(text, at) => vec![ResultName {
+            name: text.clone(),
+            at: *at,
+            length: text.chars().count() + "\"\"".len(),
+        }],
+        Expr::Map(map, _) => {
+            let keys = map.0.iter();
+            keys.map(|(key, _)| ResultName {
+                name: key.name.clone(),
+                at: key.pos,
+                length: key.name.chars().count(),
+            })
+            .collect()
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// Every value that `function` can give back, as far as the tree shows.
@@ -24,22 +72,26 @@ pub(super) fn results(program: &Program<'_>, function: &Function) -> Vec<Functio
             if let Some(ASTNode::Stmt(Stmt::Return(value, flags, at))) = path.last()
                 && !flags.contains(ASTFlags::BREAK)
             {
-                list.push(match value {
-                    Some(value) => FunctionResult {
-                        kind: kind_of(program, value),
-                        at: start_of(value),
-                    },
-                    None => FunctionResult {
-                        kind: Some(Kind::Unit),
-                        at: *at,
-                    },
-                });
+                match value {
+                    Some(value) => of_value(program, value, &mut list),
+                    None => list.push(FunctionResult::other(Some(Kind::Unit), *at)),
+                }
             }
             true
         });
     }
     of_block(program, &function.body, function.position, &mut list);
     list
+}
+
+/// The value of an expression, which may be a block: `if` and `switch` are one as values.
+fn of_value(program: &Program<'_>, value: &Expr, list: &mut Vec<FunctionResult>) {
+    match value {
+        Expr::Stmt(block) if capturing_closure(block).is_none() => {
+            of_block(program, block.statements(), block.position(), list);
+        }
+        value => list.push(FunctionResult::value(program, value)),
+    }
 }
 
 /// The value of a block is that of its last statement, with a `;` or without.
@@ -49,20 +101,14 @@ fn of_block(
     at: Position,
     list: &mut Vec<FunctionResult>,
 ) {
-    let mut push = |kind, at| list.push(FunctionResult { kind, at });
     let Some(last) = statements.last() else {
-        push(Some(Kind::Unit), at);
+        list.push(FunctionResult::other(Some(Kind::Unit), at));
         return;
     };
     match last {
         // Returns are collected by the walk; a throw gives no value.
         Stmt::Return(..) => {}
-        Stmt::Expr(value) => match value.as_ref() {
-            Expr::Stmt(block) if capturing_closure(block).is_none() => {
-                of_block(program, block.statements(), block.position(), list);
-            }
-            value => push(kind_of(program, value), start_of(value)),
-        },
+        Stmt::Expr(value) => of_value(program, value, list),
         Stmt::Block(block) => of_block(program, block.statements(), block.position(), list),
         Stmt::If(parts, at) => {
             of_block(program, parts.body.statements(), *at, list);
@@ -71,18 +117,14 @@ fn of_block(
         Stmt::Switch(parts, at) => {
             for arm in &parts.1.expressions {
                 match &arm.rhs {
-                    Expr::Stmt(block) => of_block(program, block.statements(), *at, list),
-                    value => list.push(FunctionResult {
-                        kind: kind_of(program, value),
-                        at: start_of(value),
-                    }),
+                    Expr::Stmt(block) if capturing_closure(block).is_none() => {
+                        of_block(program, block.statements(), *at, list);
+                    }
+                    value => list.push(FunctionResult::value(program, value)),
                 }
             }
             if parts.1.def_case.is_none() {
-                list.push(FunctionResult {
-                    kind: Some(Kind::Unit),
-                    at: *at,
-                });
+                list.push(FunctionResult::other(Some(Kind::Unit), *at));
             }
         }
         Stmt::TryCatch(parts, at) => {
@@ -91,9 +133,9 @@ fn of_block(
         }
         // A loop can end with `break value`, or never.
         Stmt::While(..) | Stmt::Do(..) | Stmt::For(..) | Stmt::FnCall(..) => {
-            push(None, last.position());
+            list.push(FunctionResult::other(None, last.position()));
         }
-        _ => push(Some(Kind::Unit), last.position()),
+        _ => list.push(FunctionResult::other(Some(Kind::Unit), last.position())),
     }
 }
 

@@ -87,6 +87,7 @@ pub fn load(inputs: &Inputs) -> Result<Loaded, LoadError> {
         request_properties: REQUEST_PROPERTIES,
         response_properties: RESPONSE_PROPERTIES,
         constants: &[],
+        pools: None,
     };
     let linter = Linter::new(&ast, &known);
     let mut findings = linter.check();
@@ -111,6 +112,16 @@ pub fn load(inputs: &Inputs) -> Result<Loaded, LoadError> {
         Some(program) => program,
         None => return Err(LoadError::Invalid(Diagnostics(findings))),
     };
+    let pools: Vec<&str> = program
+        .pools
+        .iter()
+        .map(|pool| pool.name.as_str())
+        .collect();
+    let known = Known {
+        pools: Some(&pools),
+        ..known
+    };
+    let linter = Linter::new(&ast, &known);
     let mut checked = HashSet::new();
     for hook in &program.hooks {
         if checked.insert((&hook.function.name, hook.kind)) {

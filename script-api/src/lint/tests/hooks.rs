@@ -1,15 +1,7 @@
 //! Findings about functions because they are hooks.
 
-use super::{lint_hook, only};
+use super::{check_hook as check, lint_hook, only};
 use crate::program::HookKind;
-
-#[track_caller]
-fn check(kind: HookKind, list: &[(&str, &str)]) {
-    for (source, expected) in list {
-        let found = only(source, &lint_hook(source, "hook", kind));
-        assert_eq!(found, *expected, "{source}");
-    }
-}
 
 #[test]
 fn a_gate_that_ends_with_a_bool() {
@@ -73,6 +65,14 @@ fn a_condition_that_ends_without_a_bool() {
             (
                 "fn hook(req) { if req.path == \"/\" { return; } true }",
                 "1:37: error: the function of `.when` can't end with `()` (`.when` wants true or false)",
+            ),
+            (
+                "fn hook(req) { return if req.path == \"/\" { true } else { \"no\" }; }",
+                "1:58: error: the function of `.when` can't end with a text (`.when` wants true or false)",
+            ),
+            (
+                "fn hook(req) { req.header(\"x\") }",
+                "1:16: error: the function of `.when` can't end with a text or `()` (`.when` wants true or false)",
             ),
             (
                 "fn hook(req) { switch req.path { \"/\" => true } }",

@@ -56,8 +56,6 @@ const SNIPPETS: &[&str] = &[
     "let f = Fn(\"gate\"); f.call(1); fn gate(x) { x } let h = Fn(\"respond\");",
     "let m = #{ greet: |name| `hello ${name}` }; m.greet(\"you\");",
     "let m = #{}; m.run = |x| x; m.run(1); m[\"stop\"] = || 0; m.stop();",
-    "let c = curry(Fn(\"add\"), 1); c.call(2); fn add(x, y) { x + y }",
-    "let c = add.curry(1); call(c, 2); fn add(x, y) { x + y }",
     "fn bump() { this += 1; } let n = 1; n.bump();",
     // switch in all forms.
     r#"fn f(x) { switch x { 1 => "one", 2 | 3 => "few", 4..10 if x > 5 => "many", "t" => { let y = x; y }, _ => "none" } }"#,
@@ -78,7 +76,7 @@ const SNIPPETS: &[&str] = &[
     "fn f() { try { num(\"1\") } catch { () } }",
     "fn f() { let r = num(\"x\") ?? return respond(400); r }",
     // Maps and arrays, chains, `?.` and `?[`.
-    "fn f() { let m = #{ a: #{ b: [1, 2] }, \"c d\": 3 }; m.a.b[1] += m[\"c d\"]; m.a.b[0] = m?.x?.y ?? 1; m?[\"q\"]; m }",
+    "fn f() { let m = #{ a: #{ b: [1, 2] }, \"c d\": 3 }; m.a.b[1] += m[\"c d\"]; m.a.b[0] = m?.x?.y ?? 1; let q = m?[\"q\"]; m }",
     "fn f(req) { let claims = req.json(); claims.groups[0].names[claims.index].first }",
     "fn f(xs) { xs.map(|x| x + 1).filter(|x| x > 1).reduce(|sum, x| sum + x, 0) }",
     "fn f(req) { if req.header(\"a\")?.starts_with(\"x\") == true { respond(403) } }",
@@ -91,8 +89,12 @@ const SNIPPETS: &[&str] = &[
     // Constants of the top level, and those that are known everywhere.
     "fn f() { K } const K = 1; fn g() { |x| x + K + global::K + VERSION }",
     "fn f() { let m = M; m.a = 2; m } const M = #{ a: 1 };",
-    // A script function of the same name wins over the native.
-    "fn respond(x) { x } fn f() { respond(1); 2 }",
+    // Functions with the names of natives that take other numbers of arguments.
+    "fn respond(a, b, c, d) { a } fn f() { respond(1, 2, 3, 4); 2 }",
+    "fn contains(a, b, c) { a == b || b == c } fn f(x) { contains(1, 2, x) && x in [1] }",
+    "fn route_all(names) { for name in names { route(name).to(\"web\"); } } fn denied(req) { respond(403) }",
+    // A local may have the name of a native.
+    "fn f(contains) { let deny = contains; deny }",
     // Answers that are the value of their function, in every tail position.
     "fn f(req) { respond(403) }",
     "fn f(req) { respond(403).header(\"a\", \"b\"); }",
@@ -106,6 +108,21 @@ const SNIPPETS: &[&str] = &[
     // Conditions and comparisons whose types don't show, or fit.
     "fn f(x) { if x { 1 } else if x.is_empty() { 2 } else if !x { 3 } else { 4 } }",
     "fn f(x) { x < 10 && \"a\" < x && \"a\" < \"b\" && num(\"1\") < 2 && 1 <= 2 && -1 > x }",
+    "fn f(x, req) { req.header(\"n\") < \"5\" && num(req.query(\"n\")) < 5 && x < req.cookie(\"n\") && x.path < 5 }",
+    "fn f(x) { x.header(\"a\", \"b\") < 5 && x.len() > 5 && 5 < x.index_of(\"a\") && \"a\" + 1 < \"b\" }",
+    "fn f(x) { x.header(\"n\") < 5 } fn header() { 5 }",
+    "fn f() { let m = #{ query: |n| n }; m.query(1) < 5 }",
+    // Values that are the value of their block, with a `;` or without.
+    "const DENY = respond(403); fn f(req) { if req.path == \"/\" { DENY; } else { DENY } }",
+    "const M = #{ d: 1 }; fn f() { M.d; } fn g() { let x = { M; }; x } fn h() { [1].map(|x| { x.y; }) }",
+    "fn f(x) { switch x { 1 => \"web\", 2 => { x.y } _ => x } }",
+    "fn f(x) { try { x; } catch { false } }",
+    "fn f(x) { x ?? true }",
+    "const K = 1; K",
+    // Statements whose value nobody wants, but in which something is called.
+    "fn f(x) { x.pop(); x[x.len() - 1]; x.call(1).y; x[g()]; 1 } fn g() { 0 }",
+    "fn f(x) { switch x { 1 => f(2), _ => () } if x == 1 { () } else { f(x) } 1 }",
+    "fn f(x) { x == 1; x + 1; !x; -x; `${x}`; [x]; 1 }",
     // Rhai's own functions.
     "fn f(x) { print(x); debug(x); type_of(x) + x.type_of(); is_def_var(\"x\") && is_def_fn(\"f\", 1) && is_shared(x) }",
     "fn f() { if is_def_var(\"maybe\") { maybe } }",
@@ -196,7 +213,43 @@ fn hooks() {
             HookKind::To,
             "fn hook(req, attempt) { if attempt.number > 1 { \"b\" } else { req.path } }",
         ),
+        (
+            HookKind::To,
+            "fn hook(req) { switch req.host { \"a\" => #{ \"web\": 1, canary: 2 }, \"x\" => respond(404), _ => { return \"a\"; } } }",
+        ),
+        (
+            HookKind::To,
+            "fn hook(req) { let pools = #{ x: \"nowhere\" }; pools[req.host] ?? \"web\" }",
+        ),
+        (
+            HookKind::To,
+            "fn hook(req) { let nowhere = \"nowhere\"; `${nowhere}` }",
+        ),
         (HookKind::Respond, "fn hook(req) { respond(200, req.path) }"),
+        (
+            HookKind::When,
+            "fn hook(req) { req.path < \"b\" && num(req.id) < 5 && req.params.id < 5 }",
+        ),
+        (
+            HookKind::When,
+            "fn hook(req) { let seen = #{}; seen.path = req.path; seen.set_header = |a, b| a; seen.set_header(1, 2); true }",
+        ),
+        (
+            HookKind::When,
+            "fn hook(req) { let req = #{ id: 1, path: 2 }; req.path = 3; req.id < 5 && req.path > 1 }",
+        ),
+        (
+            HookKind::OnResponse,
+            "fn hook(req, res) { res.set_header(\"a\", req.path); res.add_header(\"b\", \"c\"); res.remove_header(\"d\"); }",
+        ),
+        (
+            HookKind::OnResponse,
+            "fn hook(req, res) { [res].map(|req| req.set_header(\"a\", \"b\")); if res.status >= 500 { respond(502) } }",
+        ),
+        (
+            HookKind::OnResponse,
+            "fn hook(a, req, res) { req.set_header(\"a\", \"b\"); }",
+        ),
         (
             HookKind::OnResponse,
             "fn hook(req, res) { res.status = 200; if res.is_local { req.path } }",

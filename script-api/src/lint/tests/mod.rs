@@ -1,9 +1,15 @@
 #![allow(clippy::unwrap_used)]
 
+mod comparisons;
+mod currying;
 mod findings;
 mod hooks;
 mod legal;
+mod no_effect;
+mod pools;
+mod request_changes;
 mod robust;
+mod shadowing;
 
 use rhai::{AST, Engine, FnPtr, OptimizationLevel};
 
@@ -11,8 +17,9 @@ use super::{Known, Linter, NativeSignature, Natives};
 use crate::diagnostic::Diagnostic;
 use crate::program::HookKind;
 
-const REQUEST: &[&str] = &["method", "path", "client_ip", "params", "id"];
+const REQUEST: &[&str] = &["method", "path", "host", "client_ip", "params", "id"];
 const RESPONSE: &[&str] = &["status", "is_local"];
+const POOLS: &[&str] = &["web", "canary", "a", "b"];
 
 /// An engine with Rhai's packages, which compiles as the loader does.
 fn engine() -> Engine {
@@ -32,6 +39,8 @@ fn natives() -> Natives {
         ("cidr", &[1]),
         ("contains", &[2]),
         ("cookie", &[2]),
+        ("deny", &[2]),
+        ("env", &[1, 2]),
         ("every", &[2]),
         ("from", &[2]),
         ("get", &[2]),
@@ -44,10 +53,13 @@ fn natives() -> Natives {
         ("on_log", &[2]),
         ("on_request", &[1, 2]),
         ("on_response", &[1, 2]),
+        ("param", &[2]),
         ("pool", &[2]),
+        ("query", &[2]),
         ("rate", &[2, 3]),
         ("redirect", &[2, 3]),
         ("regex", &[1]),
+        ("remove_header", &[2]),
         ("respond", &[1, 2, 3]),
         ("rewrite", &[2]),
         ("route", &[1, 2]),
@@ -80,11 +92,29 @@ fn with_known<T>(run: impl FnOnce(&Known<'_>) -> T) -> T {
         request_properties: REQUEST,
         response_properties: RESPONSE,
         constants: &["VERSION"],
+        pools: Some(POOLS),
     })
 }
 
 fn lint(source: &str) -> Vec<Diagnostic> {
     with_known(|known| super::check(&compile(source), known))
+}
+
+/// Each program has the one finding beside it, as its summary without the file's name.
+#[track_caller]
+fn check(list: &[(&str, &str)]) {
+    for (source, expected) in list {
+        assert_eq!(finding(source), *expected, "{source}");
+    }
+}
+
+/// The same for the hook called `hook` in each program.
+#[track_caller]
+fn check_hook(kind: HookKind, list: &[(&str, &str)]) {
+    for (source, expected) in list {
+        let found = only(source, &lint_hook(source, "hook", kind));
+        assert_eq!(found, *expected, "{source}");
+    }
 }
 
 /// The one finding of `source`, as its summary without the file's name.

@@ -40,7 +40,12 @@ fn walk_everything(source: &str, max_depth: usize) -> Option<usize> {
         let linter = Linter::new(&ast, known);
         let mut findings = linter.check().len();
         for function in ast.iter_functions() {
-            for kind in [HookKind::OnRequest, HookKind::When, HookKind::OnResponse] {
+            for kind in [
+                HookKind::OnRequest,
+                HookKind::When,
+                HookKind::To,
+                HookKind::OnResponse,
+            ] {
                 findings += linter.check_hook(function.name, kind).len();
             }
         }
@@ -155,6 +160,11 @@ fn pieces() -> impl Strategy<Value = String> {
         "::",
         "f!(",
         ".call(",
+        ".curry(",
+        "curry(",
+        ".header(\"a\")",
+        ".set_header(",
+        ".path",
         "`${",
         "}`",
         "..",
@@ -216,6 +226,10 @@ fn expressions() -> impl Strategy<Value = String> {
                 .prop_map(|a| format!("|v, w| {{ v += {a}; }}")),
             inner.clone().prop_map(|a| format!("`a ${{{a}}} b`")),
             inner.clone().prop_map(|a| format!("f({a}, {a})")),
+            inner.clone().prop_map(|a| format!("({a}).curry({a})")),
+            inner
+                .clone()
+                .prop_map(|a| format!("{{ {a}; \"web\"; x[{a}].y; #{{ web: {a} }} }}")),
             inner.prop_map(|a| format!("{{ return {a}; }}")),
         ]
     })

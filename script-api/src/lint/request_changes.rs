@@ -1,0 +1,74 @@
+//! Changes of the request where it can't be changed: after it was sent, and
+//! while a route is looked for.
+
+use rhai::{Expr, Position};
+
+use super::chain::{Chain, Link};
+use super::findings::Findings;
+use super::hooks::{Parameters, Subject};
+use super::scope::Scope;
+use super::walk::Check;
+use crate::program::HookKind;
+
+/// The methods that change a request.
+const METHODS: [&str; 3] = ["set_header", "add_header", "remove_header"];
+
+/// The properties that can be assigned to.
+const PROPERTIES: [&str; 1] = ["path"];
+
+pub(super) struct RequestChanges {
+    pub(super) parameters: Parameters,
+    pub(super) kind: HookKind,
+}
+
+impl RequestChanges {
+    /// Why a hook of this kind can't change the request, and what to do; `None` when it can.
+    fn reason(&self) -> Option<(&'static str, &'static str)> {
+        match self.kind {
+            HookKind::OnResponse => Some((
+                "the request was sent already: it can't be changed in `on_response`",
+                "change it in `on_request`, or change `res`",
+            )),
+            HookKind::When => Some((
+                "a `.when` only looks at the request",
+                "change it in `on_request`",
+            )),
+            HookKind::OnRequest | HookKind::To | HookKind::Respond => None,
+        }
+    }
+
+    fn is_request(&self, chain: &Chain<'_>, scope: &Scope<'_>) -> bool {
+        chain
+            .variable()
+            .and_then(|(name, _)| self.parameters.subject(name, scope))
+            == Some(Subject::Request)
+    }
+
+    fn report(&self, at: Position, name: &str, findings: &mut Findings) {
+        if let Some((message, help)) = self.reason() {
+            let length = name.chars().count();
+            findings.error(at, length, message, Some(help.to_string()));
+        }
+    }
+}
+
+impl<'a> Check<'a> for RequestChanges {
+    fn chain(&mut self, chain: &Chain<'a>, scope: &Scope<'a>, findings: &mut Findings) {
+        if let Some(Link::Method(call, at)) = chain.links.first()
+            && METHODS.contains(&call.name.as_str())
+            && self.is_request(chain, scope)
+        {
+            self.report(*at, &call.name, findings);
+        }
+    }
+
+    fn assignment(&mut self, target: &'a Expr, scope: &Scope<'a>, findings: &mut Findings) {
+        if let Some(chain) = Chain::of(target)
+            && let [Link::Property(property, at)] = chain.links.as_slice()
+            && PROPERTIES.contains(property)
+            && self.is_request(&chain, scope)
+        {
+            self.report(*at, property, findings);
+        }
+    }
+}
