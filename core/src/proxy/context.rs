@@ -17,7 +17,8 @@ pub struct Context {
     pub(super) handle: Arc<Handle>,
     /// Counts it as long as it lives.
     pub(super) _in_flight: InFlight,
-    pub(super) state: State,
+    /// On the heap: Pingora moves the context several times for each request.
+    pub(super) state: Box<State>,
 }
 
 /// What changes while it is served.
@@ -104,7 +105,7 @@ impl Context {
         Self {
             handle,
             _in_flight: in_flight,
-            state: State {
+            state: Box::new(State {
                 started: Instant::now(),
                 route: None,
                 site: None,
@@ -119,7 +120,7 @@ impl Context {
                 attempts: 0,
                 response_hooks_done: false,
                 rare: None,
-            },
+            }),
         }
     }
 

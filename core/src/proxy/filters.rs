@@ -4,8 +4,10 @@ use edgewright_script::{
     path::{Handling, PathPolicy},
     program::{HeaderChange, Route},
 };
-use http::{HeaderName, HeaderValue, Version, header};
+use http::{HeaderName, Version, header};
 use pingora_http::{RequestHeader, ResponseHeader};
+
+use smallvec::SmallVec;
 
 use super::{context::State, hygiene, path, view};
 use crate::generation::Generation;
@@ -99,49 +101,77 @@ fn strip<'p>(path: &'p str, prefix: &str) -> &'p str {
     }
 }
 
-/// Fields that are about a connection and that a Connection field need not name
-/// (RFC 9110 section 7.6.1).
-const OF_THE_CONNECTION: [HeaderName; 4] = [
-    HeaderName::from_static("keep-alive"),
-    HeaderName::from_static("proxy-connection"),
-    header::TE,
-    header::TRAILER,
-];
+/// What stands in an upstream's response that must not pass as it is.
+#[derive(Debug, Default)]
+struct Found {
+    nominations: bool,
+    foreign_coding: bool,
+    coding: bool,
+    lengths: u8,
+    upgrade: bool,
+    /// Fields that are about the connection although no Connection field need name them.
+    of_the_connection: SmallVec<[HeaderName; 2]>,
+}
+
+impl Found {
+    /// Goes over the fields once; looking up each that matters would take much longer.
+    fn in_header(response: &ResponseHeader) -> Self {
+        let mut found = Self::default();
+        for (name, value) in &response.headers {
+            match name.as_str() {
+                "connection" => {
+                    found.nominations |= !hygiene::is_plain_connection(value.as_bytes());
+                }
+                "transfer-encoding" => {
+                    found.coding = true;
+                    found.foreign_coding |= !value.as_bytes().eq_ignore_ascii_case(b"chunked");
+                }
+                "content-length" => found.lengths = found.lengths.saturating_add(1),
+                "upgrade" => found.upgrade = true,
+                "keep-alive" | "proxy-connection" | "te" | "trailer" => {
+                    found.of_the_connection.push(name.clone());
+                }
+                _ => {}
+            }
+        }
+        found
+    }
+}
 
 /// Makes of the upstream's response what is allowed to pass: fields that belong to the other
-/// connection go, and so does framing that says nothing or something twice (RFC 9112 section 6).
-pub(super) fn clean_response(response: &mut ResponseHeader) {
-    let status = response.status.as_u16();
-    let nominates = |line: &HeaderValue| !hygiene::is_plain_connection(line.as_bytes());
-    if response
-        .headers
-        .get_all(header::CONNECTION)
-        .iter()
-        .any(nominates)
-    {
+/// connection go (RFC 9110 section 7.6.1), and so does framing that says nothing or something
+/// twice (RFC 9112 section 6).
+///
+/// # Errors
+/// When it has a transfer coding that can't be undone here.
+pub(super) fn clean_response(response: &mut ResponseHeader) -> Result<(), &'static str> {
+    let found = Found::in_header(response);
+    if found.foreign_coding {
+        return Err("a transfer coding other than chunked");
+    }
+    if found.nominations {
         remove_nominated(response);
     }
-    for field in &OF_THE_CONNECTION {
-        if response.headers.contains_key(field) {
-            response.remove_header(field);
-        }
+    for name in &found.of_the_connection {
+        response.remove_header(name);
     }
-    if status != 101 && response.headers.contains_key(header::UPGRADE) {
+    let status = response.status.as_u16();
+    if found.upgrade && status != 101 {
         response.remove_header(&header::UPGRADE);
     }
-    if status == 204 || (100..200).contains(&status) {
+    if (found.lengths > 0 || found.coding) && (status == 204 || (100..200).contains(&status)) {
         response.remove_header(&header::CONTENT_LENGTH);
         response.remove_header(&header::TRANSFER_ENCODING);
-    }
-    let mut lengths = response.headers.get_all(header::CONTENT_LENGTH).iter();
-    if let (Some(length), Some(_)) = (lengths.next(), lengths.next()) {
+    } else if found.lengths > 1
+        && let Some(length) = response.headers.get(header::CONTENT_LENGTH).cloned()
+    {
         // Pingora refuses lengths that differ.
-        let length = length.clone();
         let _ = response.insert_header(header::CONTENT_LENGTH, length);
     }
     if response.version != Version::HTTP_11 {
         response.set_version(Version::HTTP_11);
     }
+    Ok(())
 }
 
 fn remove_nominated(response: &mut ResponseHeader) {
@@ -164,12 +194,6 @@ fn remove_nominated(response: &mut ResponseHeader) {
             response.remove_header(name.as_str());
         }
     }
-}
-
-/// Whether the upstream uses a transfer coding that can't be undone here.
-pub(super) fn has_foreign_coding(response: &ResponseHeader) -> bool {
-    let mut codings = response.headers.get_all(header::TRANSFER_ENCODING).iter();
-    codings.any(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"chunked"))
 }
 
 /// Applies a route's changes to a response header.
@@ -224,7 +248,7 @@ mod tests {
         ] {
             response.insert_header(name, value).unwrap();
         }
-        clean_response(&mut response);
+        clean_response(&mut response).unwrap();
         let names: Vec<&str> = response.headers.keys().map(|name| name.as_str()).collect();
         assert_eq!(names, ["connection", "x-kept"]);
     }

@@ -24,7 +24,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use edgewright_script::engine::Verdict;
 use http::{Version, header};
-use pingora_core::{protocols::Digest, upstreams::peer::HttpPeer};
+use pingora_core::{modules::http::HttpModules, protocols::Digest, upstreams::peer::HttpPeer};
 use pingora_error::{Error, ErrorSource, ErrorType, Result};
 use pingora_http::{RequestHeader, ResponseHeader};
 use pingora_proxy::{FailToProxy, ProxyHttp, Session};
@@ -75,6 +75,9 @@ impl ProxyHttp for Edge {
         let handle = worker::current(&self.shared.generation);
         Context::new(handle, self.shared.metrics.begin_request())
     }
+
+    /// None: by default Pingora sets up a compression module for each request, switched off.
+    fn init_downstream_modules(&self, _modules: &mut HttpModules) {}
 
     async fn early_request_filter(
         &self,
@@ -233,11 +236,8 @@ impl ProxyHttp for Edge {
                 return Err(Error::new_up(ErrorType::InvalidHTTPHeader));
             }
         }
-        if filters::has_foreign_coding(response) {
-            return Err(Error::new_up(ErrorType::InvalidHTTPHeader));
-        }
-        filters::clean_response(response);
-        Ok(())
+        filters::clean_response(response)
+            .map_err(|reason| Error::explain(ErrorType::InvalidHTTPHeader, reason).into_up())
     }
 
     async fn response_filter(

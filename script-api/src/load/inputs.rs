@@ -12,6 +12,9 @@ use crate::{
     values::{Cidr, FileError, Files, Regex, Table},
 };
 
+/// Gives the value of an environment variable.
+pub type Environment = Rc<dyn Fn(&str) -> Option<String>>;
+
 /// Everything that a program is made of.
 #[derive(Clone)]
 pub struct Inputs {
@@ -22,7 +25,7 @@ pub struct Inputs {
     /// How it reads other files.
     pub files: Rc<dyn Files>,
     /// The environment.
-    pub environment: Rc<dyn Fn(&str) -> Option<String>>,
+    pub environment: Environment,
     /// Pools that are declared outside the program.
     pub pools: Vec<String>,
     /// Bounds of its hooks.

@@ -14,8 +14,8 @@ use std::{cell::RefCell, collections::HashSet, rc::Rc};
 
 use rhai::{OptimizationLevel, Stmt};
 
-pub use inputs::Inputs;
 pub(crate) use inputs::refuse_in_hooks;
+pub use inputs::{Environment, Inputs};
 
 use crate::{
     diagnostic::{Diagnostic, Diagnostics, Severity},
