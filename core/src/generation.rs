@@ -20,8 +20,8 @@ use crate::{
     config::Config,
     files::Fingerprint,
     metrics::{Limit, Metrics, PoolMetrics, RouteMetrics},
+    parcel::Parcel,
     pools::{Pool, Pools},
-    worker::Parcel,
 };
 
 /// Everything that requests are served with.

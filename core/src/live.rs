@@ -9,12 +9,12 @@ use crate::{
     admin::{Operations, ReloadAnswer},
     config::Config,
     dns::Resolver,
+    lifecycle::Lifecycle,
     metrics::{ReloadSample, ScrapeInput, ThrottlingSample},
     pools::Readiness,
     proxy::Shared,
     reload::{Outcome, ReloadHandle, ReloadStatus, Reloadable},
     resources::cpu::Cpu,
-    shutdown::Lifecycle,
     source::{LastRead, Refused, Source},
 };
 

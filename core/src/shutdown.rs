@@ -1,14 +1,11 @@
-//! Start and end of the process.
+//! The end of the process.
 //!
 //! On SIGTERM or SIGQUIT readiness fails, `delay` passes while requests are still taken, the
 //! listeners close, and the process ends as soon as nothing is in flight, `drain` at the longest.
 //! SIGINT ends it at once, also while it drains.
 
 use std::{
-    sync::{
-        atomic::{AtomicU8, Ordering},
-        mpsc::{self, RecvTimeoutError},
-    },
+    sync::mpsc::{self, RecvTimeoutError},
     thread,
     time::{Duration, Instant},
 };
@@ -19,59 +16,7 @@ use signal_hook::{
     iterator::Signals,
 };
 
-use crate::{config::Shutdown, metrics::Metrics, server::Workers};
-
-/// Where the process is in its life.
-#[derive(Debug)]
-pub struct Lifecycle {
-    stage: AtomicU8,
-    started: Instant,
-}
-
-const STARTING: u8 = 0;
-const SERVING: u8 = 1;
-const ENDING: u8 = 2;
-
-impl Default for Lifecycle {
-    fn default() -> Self {
-        Self {
-            stage: AtomicU8::new(STARTING),
-            started: Instant::now(),
-        }
-    }
-}
-
-impl Lifecycle {
-    /// All listeners answer.
-    pub fn serving(&self) {
-        // A signal may have come first; then it stays at that.
-        let _ =
-            self.stage
-                .compare_exchange(STARTING, SERVING, Ordering::Relaxed, Ordering::Relaxed);
-    }
-
-    /// Whether the process is about to end: connections are not kept any more.
-    pub fn is_ending(&self) -> bool {
-        self.stage.load(Ordering::Relaxed) == ENDING
-    }
-
-    /// How long the process has been running.
-    pub fn uptime(&self) -> Duration {
-        self.started.elapsed()
-    }
-
-    /// Whether this stage takes requests.
-    ///
-    /// # Errors
-    /// With the reason why not.
-    pub fn readiness(&self) -> Result<(), String> {
-        match self.stage.load(Ordering::Relaxed) {
-            STARTING => Err("starting".to_owned()),
-            SERVING => Ok(()),
-            _ => Err("shutting down".to_owned()),
-        }
-    }
-}
+use crate::{config::Shutdown, lifecycle::Lifecycle, metrics::Metrics, server::Workers};
 
 /// Signals that end the process, as they come.
 pub struct Endings(mpsc::Receiver<Ending>);
@@ -120,7 +65,7 @@ impl Endings {
     ) {
         // A channel without senders has no more signals, which can't happen: its thread holds one.
         let first = self.0.recv().unwrap_or(Ending::AtOnce);
-        lifecycle.stage.store(ENDING, Ordering::Relaxed);
+        lifecycle.ending();
         if first == Ending::AtOnce {
             tracing::info!("shutting down: at once");
             return;

@@ -22,8 +22,8 @@ use crate::{
     files::{Fingerprint, Folder},
     generation::{Generation, Parts},
     metrics::Metrics,
+    parcel::Parcel,
     pools::Pools,
-    worker::Parcel,
 };
 
 /// How often the files are read again when the folder is swapped meanwhile.

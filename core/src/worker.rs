@@ -7,9 +7,9 @@
 use std::{cell::RefCell, sync::Arc, sync::OnceLock, sync::mpsc, thread};
 
 use arc_swap::ArcSwap;
-use edgewright_script::{diagnostic::Diagnostic, engine::Interpreter, program::Program};
+use edgewright_script::{diagnostic::Diagnostic, engine::Interpreter};
 
-use crate::generation::Generation;
+use crate::{generation::Generation, parcel::Parcel};
 
 /// A worker's own handle on a generation.
 pub struct Handle {
@@ -33,26 +33,6 @@ impl Drop for Handle {
         if let Some(generation) = self.generation.take() {
             discard(Box::new(generation));
         }
-    }
-}
-
-/// An interpreter on its way between threads.
-pub struct Parcel(Interpreter);
-
-// SAFETY: an `Interpreter` is not `Send` because it counts references without locks. All values
-// that share such a count are inside it: it is built by one function from a `Program`, which is
-// `Send` and `Sync` and holds no interpreter values; native handles in it count with atomics; and
-// what its calls return (`Verdict`, `Choice`, `Failure`) holds none of its values. So when it is
-// moved as a whole, nothing that it counts stays behind, and Rhai keeps nothing in thread-locals.
-unsafe impl Send for Parcel {}
-
-impl Parcel {
-    /// Makes an interpreter for some worker, on the thread that loads the program.
-    ///
-    /// # Errors
-    /// When the program does not compile.
-    pub fn new(program: &Arc<Program>) -> Result<Self, Diagnostic> {
-        Interpreter::new(program.clone()).map(Self)
     }
 }
 
@@ -136,7 +116,7 @@ impl Worker {
     /// more threads than were foreseen, makes one.
     fn take(&mut self, handle: &Arc<Handle>) -> Result<usize, Diagnostic> {
         let interpreter = match handle.take_interpreter() {
-            Some(Parcel(interpreter)) => interpreter,
+            Some(parcel) => parcel.open(),
             None => Interpreter::new(handle.program.clone())?,
         };
         self.retire();
@@ -156,7 +136,7 @@ impl Worker {
                 index += 1;
             } else {
                 let kept = self.interpreters.swap_remove(index);
-                discard(Box::new(Parcel(kept.interpreter)));
+                discard(Box::new(Parcel::pack(kept.interpreter)));
             }
         }
     }

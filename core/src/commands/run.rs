@@ -21,6 +21,7 @@ use crate::{
     admin,
     config::{Config, Overrides, Threads},
     dns::Resolver,
+    lifecycle::Lifecycle,
     live::{Desk, Live},
     logging,
     metrics::Metrics,
@@ -28,7 +29,7 @@ use crate::{
     reload,
     resources::{cpu::Cpu, keepalive, nofile},
     server::{self, Workers},
-    shutdown::{Endings, Lifecycle},
+    shutdown::Endings,
     source::{self, Compiled, LastRead, Source},
 };
 

@@ -33,8 +33,8 @@ pub use context::Context;
 
 use crate::{
     generation::Generation,
+    lifecycle::Lifecycle,
     metrics::{Limit, Metrics},
-    shutdown::Lifecycle,
     worker,
 };
 use admit::Admission;

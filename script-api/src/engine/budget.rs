@@ -96,6 +96,10 @@ const CLOCK_INTERVAL: u64 = 256;
 struct Budget {
     used: Cell<u64>,
     operations: Cell<u64>,
+    /// The operation at which memory, and now and then the clocks, are looked at again.
+    next_look: Cell<u64>,
+    /// The operation from which on the clocks are read again.
+    next_clock: Cell<u64>,
     memory_limit: Cell<u64>,
     held_before: Cell<u64>,
     cpu_limit: Cell<Duration>,
@@ -110,6 +114,8 @@ thread_local! {
         Budget {
             used: Cell::new(0),
             operations: Cell::new(u64::MAX),
+            next_look: Cell::new(u64::MAX),
+            next_clock: Cell::new(u64::MAX),
             memory_limit: Cell::new(u64::MAX),
             held_before: Cell::new(0),
             cpu_limit: Cell::new(Duration::MAX),
@@ -125,6 +131,9 @@ pub(crate) fn start(limits: &Limits) {
     BUDGET.with(|budget| {
         budget.used.set(0);
         budget.operations.set(limits.operations);
+        let first = MEMORY_INTERVAL.min(limits.operations.saturating_add(1));
+        budget.next_look.set(first);
+        budget.next_clock.set(CLOCK_INTERVAL);
         budget.memory_limit.set(limits.memory as u64);
         budget.held_before.set(held());
         budget.cpu_limit.set(limits.time);
@@ -149,14 +158,31 @@ impl Budget {
     fn count(&self) -> Option<Dynamic> {
         let used = self.used.get() + 1;
         self.used.set(used);
+        if used < self.next_look.get() {
+            return None;
+        }
+        self.look(used)
+    }
+
+    /// Looks at everything that is counted, once in [`MEMORY_INTERVAL`] operations.
+    #[cold]
+    fn look(&self, used: u64) -> Option<Dynamic> {
         if used > self.operations.get() {
             return self.exhaust(Exhausted::Operations);
         }
-        if used.is_multiple_of(MEMORY_INTERVAL) && self.out_of_memory() {
+        // One beyond the last operation that is allowed is looked at, wherever it falls.
+        let next = used.saturating_add(MEMORY_INTERVAL);
+        let last = self.operations.get().saturating_add(1);
+        self.next_look
+            .set(if used < last { next.min(last) } else { next });
+        if self.out_of_memory() {
             return self.exhaust(Exhausted::Memory);
         }
-        if used.is_multiple_of(CLOCK_INTERVAL) && self.out_of_time() {
-            return self.exhaust(Exhausted::Time);
+        if used >= self.next_clock.get() {
+            self.next_clock.set(used.saturating_add(CLOCK_INTERVAL));
+            if self.out_of_time() {
+                return self.exhaust(Exhausted::Time);
+            }
         }
         None
     }
@@ -166,14 +192,12 @@ impl Budget {
         grown > 0 && grown.unsigned_abs() > self.memory_limit.get()
     }
 
-    #[cold]
     fn exhaust(&self, what: Exhausted) -> Option<Dynamic> {
         self.exhausted.set(Some(what));
         // The value ends the program with `ErrorTerminated`, which a script can't catch.
         Some(Dynamic::UNIT)
     }
 
-    #[cold]
     fn out_of_time(&self) -> bool {
         let cpu = thread_cpu_time();
         let now = Instant::now();
