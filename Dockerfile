@@ -34,6 +34,8 @@ LABEL org.opencontainers.image.title="edgewright" \
       org.opencontainers.image.licenses="MIT OR Apache-2.0"
 COPY --from=build /edgewright /usr/local/bin/edgewright
 COPY deploy/image /etc/edgewright
+# Where it listens when the configuration doesn't say: the loopback of a container is no use.
+ENV EDGEWRIGHT_LISTEN=0.0.0.0:8080 EDGEWRIGHT_HEALTH=0.0.0.0:9181
 # A number, so that Kubernetes can see that it isn't root (runAsNonRoot).
 USER 65532:65532
 # Traffic; health, readiness and metrics. The admin listener stays on the container's loopback.

@@ -136,13 +136,13 @@ within 15 answers 8080 /x third || fail "a repaired program does not go live"
 ok "and a repaired one goes live"
 stops_at_once
 
-# A folder that holds a program and nothing else: the address comes with the command.
+# A folder that holds a program and nothing else: the image says where to listen.
 single=$folder/single
 mkdir "$single"
 echo 'route("/{*rest}").respond(200, "single\n");' >"$single/routes.rhai"
-start --read-only -v "$single:/etc/edgewright:ro" -- run /etc/edgewright --listen 0.0.0.0:8080
+start --read-only -v "$single:/etc/edgewright:ro" --
 within 30 answers 8080 /x single || fail "a routes.rhai alone is not served"
-ok "a routes.rhai alone is served with --listen"
+ok "a routes.rhai alone is served"
 
 start -v "$single:/etc/edgewright:ro" -- check /etc/edgewright
 within 10 test "$(docker wait "$container")" = 0 || fail "check does not end with 0"

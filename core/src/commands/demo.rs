@@ -23,6 +23,7 @@ pub(super) fn run(listen: SocketAddr) -> ExitCode {
             let folder = demo.folder.path().to_owned();
             let overrides = Overrides {
                 listen: vec![listen],
+                ..Overrides::default()
             };
             run::serve(folder, overrides, |workers| {
                 start_echoes(workers, &demo.echoes)

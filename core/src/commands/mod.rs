@@ -74,6 +74,9 @@ enum Format {
 /// The user's configuration is wrong.
 const WRONG: u8 = 1;
 
+/// The command was used wrongly.
+const WRONG_USE: u8 = 2;
+
 /// Runs what the command line says.
 pub fn main() -> ExitCode {
     crate::memory::bound_hooks();

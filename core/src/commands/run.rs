@@ -16,7 +16,7 @@ use std::{
 use anyhow::{Context as _, bail};
 use arc_swap::ArcSwap;
 
-use super::{WRONG, report};
+use super::{WRONG, WRONG_USE, report};
 use crate::{
     admin,
     config::{Config, Overrides, Threads},
@@ -37,7 +37,28 @@ use crate::{
 const LISTEN_WAIT: Duration = Duration::from_secs(30);
 
 pub(super) fn run(path: PathBuf, listen: Vec<SocketAddr>) -> ExitCode {
-    serve(path, Overrides { listen }, |_| Ok(()))
+    let from_environment = |name: &str| {
+        let Some(text) = std::env::var_os(name) else {
+            return Ok(None);
+        };
+        let address = text.to_str().and_then(|text| text.parse().ok());
+        address.map(Some).ok_or_else(|| {
+            eprintln!("error: {name} is no address: write it as 0.0.0.0:8080");
+            ExitCode::from(WRONG_USE)
+        })
+    };
+    let defaults = from_environment("EDGEWRIGHT_LISTEN")
+        .and_then(|listen| Ok((listen, from_environment("EDGEWRIGHT_HEALTH")?)));
+    let (default_listen, default_health) = match defaults {
+        Ok(defaults) => defaults,
+        Err(code) => return code,
+    };
+    let overrides = Overrides {
+        listen,
+        default_listen,
+        default_health,
+    };
+    serve(path, overrides, |_| Ok(()))
 }
 
 /// Serves until the process is told to end. `add` may start workers of its own.

@@ -1,7 +1,6 @@
 //! From the shape of the file to the model: defaults filled in, everything checked.
 
 use std::collections::BTreeSet;
-use std::net::SocketAddr;
 use std::ops::Range;
 use std::time::Duration;
 
@@ -14,8 +13,8 @@ use super::endpoints::endpoints;
 use super::error::Source;
 use super::units::{AutoOrCount, Count, NoneOrSize};
 use super::{
-    Config, Dns, Limits, Log, PoolConfig, ScriptLimits, Server, Target, Threads, Timeouts,
-    check_pool_name, file,
+    Config, Dns, Limits, Log, Overrides, PoolConfig, ScriptLimits, Server, Target, Threads,
+    Timeouts, check_pool_name, file,
 };
 
 const KIB: u64 = 1024;
@@ -27,9 +26,8 @@ pub(super) struct Parsed {
     pub routes_at: Option<Range<usize>>,
 }
 
-/// Reads the text of a configuration file. Listeners of the command line, if any, stand in place
-/// of the file's.
-pub(super) fn parse(source: Source<'_>, listen: &[SocketAddr]) -> Result<Parsed, Diagnostics> {
+/// Reads the text of a configuration file, with what stands in place of parts of it.
+pub(super) fn parse(source: Source<'_>, overrides: &Overrides) -> Result<Parsed, Diagnostics> {
     let file: file::File =
         toml::from_str(source.text).map_err(|error| source.parse_error(&error))?;
     let mut checks = Checks::new(source);
@@ -42,7 +40,13 @@ pub(super) fn parse(source: Source<'_>, listen: &[SocketAddr]) -> Result<Parsed,
     {
         checks.error(span, "`routes` can't be empty");
     }
-    let endpoints = endpoints(&mut checks, file.listeners, listen, file.admin, file.health);
+    let endpoints = endpoints(
+        &mut checks,
+        file.listeners,
+        overrides,
+        file.admin,
+        file.health,
+    );
     let pools = file
         .pools
         .into_iter()

@@ -7,7 +7,7 @@ use edgewright_script::diagnostic::Diagnostic;
 use toml::Spanned;
 
 use super::check::Checks;
-use super::{Config, Listener, file};
+use super::{Config, Listener, Overrides, file};
 
 /// Where the process listens.
 pub(super) struct Endpoints {
@@ -21,11 +21,12 @@ pub(super) struct Endpoints {
 pub(super) fn endpoints(
     checks: &mut Checks<'_>,
     tables: Vec<Spanned<file::Listener>>,
-    listen: &[SocketAddr],
+    overrides: &Overrides,
     admin: file::Endpoint,
     health: file::Endpoint,
 ) -> Endpoints {
     let default = Config::default();
+    let listen = &overrides.listen;
     let mut taken = Taken::default();
     let mut listeners = written_listeners(checks, tables);
     if listen.is_empty() {
@@ -49,12 +50,16 @@ pub(super) fn endpoints(
         .map(|address| Listener { address })
         .collect();
     if listeners.is_empty() {
-        listeners = default.listeners;
+        listeners = match overrides.default_listen {
+            Some(address) => vec![Listener { address }],
+            None => default.listeners,
+        };
     }
+    let default_health = overrides.default_health.or(default.health);
     Endpoints {
         listeners,
         admin: endpoint(checks, &mut taken, "[admin]", admin, default.admin),
-        health: endpoint(checks, &mut taken, "[health]", health, default.health),
+        health: endpoint(checks, &mut taken, "[health]", health, default_health),
     }
 }
 

@@ -18,11 +18,16 @@ use crate::files::Folder;
 /// at most about once a minute, so a second time is rare and a fifth is a fault.
 pub(super) const ATTEMPTS: usize = 5;
 
-/// What the command line says in place of the file.
+/// What the command line and the environment say in place of the file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Overrides {
     /// `--listen`: stands in place of all `[[listeners]]` unless it is empty.
     pub listen: Vec<SocketAddr>,
+    /// `EDGEWRIGHT_LISTEN`: the listener when nothing else names one. A container's own loopback,
+    /// the usual default, is out of everybody's reach.
+    pub default_listen: Option<SocketAddr>,
+    /// `EDGEWRIGHT_HEALTH`: the `[health] address` when the file names none.
+    pub default_health: Option<SocketAddr>,
 }
 
 /// A configuration and the folder it was read from.
@@ -173,7 +178,7 @@ impl Named {
         let Parsed {
             mut config,
             mut routes_at,
-        } = convert::parse(source, &overrides.listen)?;
+        } = convert::parse(source, overrides)?;
         config.file = text.is_some().then(|| folder.root().join(name));
         if let Some(routes) = &self.routes {
             config.routes.clone_from(routes);

@@ -29,6 +29,7 @@ fn refused(path: &Path) -> String {
 fn listen(addresses: &[&str]) -> Overrides {
     Overrides {
         listen: addresses.iter().map(|text| text.parse().unwrap()).collect(),
+        ..Overrides::default()
     }
 }
 
@@ -203,4 +204,25 @@ fn a_configmap_can_be_loaded_by_each_of_its_names() {
         assert_eq!(loaded.config.file, Some(dir.path().join(CONFIG_FILE)));
         assert_eq!(loaded.folder.watched_dirs(), [dir.path()]);
     }
+}
+
+#[test]
+fn the_environment_names_addresses_that_nothing_else_does() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("routes.rhai"), "").unwrap();
+    let overrides = Overrides {
+        default_listen: Some("0.0.0.0:8080".parse().unwrap()),
+        default_health: Some("0.0.0.0:9181".parse().unwrap()),
+        ..Overrides::default()
+    };
+    let addresses = |overrides: &Overrides| {
+        let config = load(folder.path(), overrides).unwrap().config;
+        let health = config.health.map(|address| address.to_string());
+        (config.listeners[0].address.to_string(), health)
+    };
+    let of_the_environment = ("0.0.0.0:8080".to_string(), Some("0.0.0.0:9181".to_string()));
+    assert_eq!(addresses(&overrides), of_the_environment);
+    let file = "[[listeners]]\naddress = \"127.0.0.1:81\"\n[health]\naddress = \"off\"";
+    fs::write(folder.path().join("edgewright.toml"), file).unwrap();
+    assert_eq!(addresses(&overrides), ("127.0.0.1:81".to_string(), None));
 }

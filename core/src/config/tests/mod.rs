@@ -14,7 +14,7 @@ fn parse(text: &str) -> Result<Config, String> {
         name: CONFIG_FILE,
         text,
     };
-    convert::parse(source, &[])
+    convert::parse(source, &Overrides::default())
         .map(|parsed| parsed.config)
         .map_err(|diagnostics| diagnostics.to_string())
 }
