@@ -1,6 +1,7 @@
 //! `edgewright run`: from files to a serving process, and to its end.
 
 use std::{
+    io::ErrorKind,
     net::{SocketAddr, TcpListener, TcpStream},
     os::{
         linux::net::SocketAddrExt as _,
@@ -19,7 +20,7 @@ use arc_swap::ArcSwap;
 use super::{WRONG, WRONG_USE, report};
 use crate::{
     admin,
-    config::{Config, Overrides, Threads},
+    config::{Config, Listener, Overrides, Threads},
     dns::Resolver,
     lifecycle::Lifecycle,
     live::{Desk, Live},
@@ -103,11 +104,7 @@ fn start(
         Threads::Count(count) => count,
     };
     tracing::info!("{}", cpu.line(threads));
-    let _claims = config
-        .listeners
-        .iter()
-        .map(|listener| claim(listener.address))
-        .collect::<anyhow::Result<Vec<_>>>()?;
+    check_free(&config)?;
 
     let metrics = Arc::new(Metrics::new(threads));
     let resolver = Arc::new(Resolver::start(&config.dns)?);
@@ -163,6 +160,8 @@ fn start(
     }
     let kept = config.server.upstream_keepalive;
     let kept = kept.unwrap_or_else(|| keepalive::auto(open_files.after));
+    let starting = wait_for_turn()?;
+    check_free(&config)?;
     let workers = Workers::default();
     let serving = shared.clone();
     add(&workers)?;
@@ -172,22 +171,36 @@ fn start(
         workers.start(&format!("worker-{number}"), service)?;
     }
     announce(&config, &lifecycle)?;
+    drop(starting);
     endings.serve_until_end(&lifecycle, &workers, &metrics, || {
         serving.generation.load().config.server.shutdown
     });
     Ok(())
 }
 
-/// Makes sure that nobody else listens on an address. Workers share it (SO_REUSEPORT), so two
-/// processes of one user could, too, without noticing. The name is held as long as the claim lives.
-fn claim(address: SocketAddr) -> anyhow::Result<UnixListener> {
-    let taken = || format!("can't listen on {address}");
-    let name = format!("edgewright-listener-{address}");
-    let name = unix::net::SocketAddr::from_abstract_name(name).with_context(taken)?;
-    let claim = UnixListener::bind_addr(&name).with_context(taken)?;
-    // Pingora would try for 30 s and then panic.
-    TcpListener::bind(address).with_context(taken)?;
-    Ok(claim)
+/// Lets one process at a time start in a network namespace, until its listeners answer. Workers share
+/// an address (SO_REUSEPORT), so two processes of one user could, too, without noticing: between
+/// looking whether it is free and listening nobody else may come.
+fn wait_for_turn() -> anyhow::Result<UnixListener> {
+    let name = unix::net::SocketAddr::from_abstract_name("edgewright-starting")?;
+    let deadline = Instant::now() + LISTEN_WAIT;
+    loop {
+        match UnixListener::bind_addr(&name) {
+            Ok(turn) => return Ok(turn),
+            Err(error) if error.kind() == ErrorKind::AddrInUse && Instant::now() < deadline => {
+                thread::sleep(Duration::from_millis(5));
+            }
+            Err(error) => return Err(error).context("another edgewright is starting all the time"),
+        }
+    }
+}
+
+/// Pingora would try for 30 s and then panic; this makes it an ordinary error.
+fn check_free(config: &Config) -> anyhow::Result<()> {
+    for Listener { address } in &config.listeners {
+        TcpListener::bind(address).with_context(|| format!("can't listen on {address}"))?;
+    }
+    Ok(())
 }
 
 fn start_admin(config: &Config, desk: Arc<Desk>) -> anyhow::Result<Option<admin::Server>> {

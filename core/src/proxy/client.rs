@@ -125,7 +125,8 @@ pub(super) fn normalize_host(header: &mut RequestHeader) {
 /// It is done before any hook runs: what a hook sets, a client must not be able to name away.
 ///
 /// # Errors
-/// When it names the Host, which no request may lose.
+/// When it names what no request may lose: the Host, or how long its body is. Without the latter
+/// the body would be taken for the next request.
 pub(super) fn remove_nominated(header: &mut RequestHeader) -> Result<(), &'static str> {
     let mut named = Vec::new();
     let mut kept = Vec::new();
@@ -139,8 +140,11 @@ pub(super) fn remove_nominated(header: &mut RequestHeader) -> Result<(), &'stati
         }
     }
     for name in &named {
-        if name == "host" {
-            return Err("Connection names the Host");
+        if matches!(
+            name.as_str(),
+            "host" | "content-length" | "transfer-encoding"
+        ) {
+            return Err("Connection names the Host or the length of the body");
         }
         header.remove_header(name.as_str());
     }
@@ -232,8 +236,10 @@ mod tests {
         remove_nominated(&mut header).unwrap();
         let names: Vec<&str> = header.headers.keys().map(|name| name.as_str()).collect();
         assert_eq!(names, ["x-kept", "connection"]);
-        header.insert_header(CONNECTION, "host").unwrap();
-        assert!(remove_nominated(&mut header).is_err());
+        for kept in ["host", "close, Content-Length", "transfer-encoding"] {
+            header.insert_header(CONNECTION, kept).unwrap();
+            assert!(remove_nominated(&mut header).is_err(), "{kept}");
+        }
     }
 
     #[test]

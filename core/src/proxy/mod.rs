@@ -94,6 +94,10 @@ impl ProxyHttp for Edge {
         } else if session.get_keepalive() == Some(0) {
             session.set_keepalive(Some(limits.keepalive_timeout.as_secs()));
         }
+        if session.req_header().version == Version::HTTP_10 {
+            // It knows no 1xx responses (RFC 9110 section 15.2).
+            session.set_ignore_info_resp(true);
+        }
         let Some(raw) = session
             .as_http1()
             .map(|http1| http1.get_headers_raw_bytes())

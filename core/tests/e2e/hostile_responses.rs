@@ -142,28 +142,42 @@ fn an_upgrade_works_and_a_timeout_does_not_cut_it() {
     assert_eq!(web.hits(), 2);
 }
 
+/// What an HTTP/1.0 client gets from an upstream that says `bytes`: head and body.
+fn http_1_0_answer(fields: &str, bytes: &'static str) -> (String, String) {
+    let web = saying(bytes);
+    let request = format!("GET /x HTTP/1.0\r\n{fields}\r\n");
+    let answer = raw(&proxy(&web), request.as_bytes());
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    (head.to_lowercase(), body.to_owned())
+}
+
+/// HTTP/1.0 knows no chunks (RFC 9112 section 6.1); the end of the connection ends the body.
 #[test]
-fn http_1_0_gets_neither_chunks_nor_interim_responses() {
-    let web = saying(
-        "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n\
-         HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n6\r\n world\r\n0\r\n\r\n",
-    );
-    let proxy = proxy(&web);
+fn http_1_0_gets_no_chunks() {
     for fields in [
         "Host: edge.test\r\n",
         "Host: edge.test\r\nConnection: keep-alive\r\n",
     ] {
-        let answer = raw(
-            &proxy,
-            format!("GET /x HTTP/1.0\r\n{fields}\r\n").as_bytes(),
+        let (head, body) = http_1_0_answer(
+            fields,
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n6\r\n world\r\n0\r\n\r\n",
         );
-        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-        assert!(head.contains(" 200 "), "{answer}");
-        assert!(
-            !head.to_lowercase().contains("transfer-encoding"),
-            "{answer}"
-        );
-        assert_eq!(body, "hello world", "{answer}");
+        assert!(head.contains(" 200 "), "{head}");
+        assert!(!head.contains("transfer-encoding"), "{head}");
+        assert!(!head.contains("keep-alive"), "{head}");
+        assert_eq!(body, "hello world");
+    }
+}
+
+/// A server must not send 1xx to an HTTP/1.0 client (RFC 9110 section 15.2).
+#[test]
+fn http_1_0_gets_no_interim_responses() {
+    for interim in ["100 Continue", "103 Early Hints"] {
+        let answer = format!("HTTP/1.1 {interim}\r\n\r\n");
+        let answer = answer + "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+        let (head, body) = http_1_0_answer("Host: edge.test\r\n", answer.leak());
+        assert!(head.contains(" 200 "), "{interim}: {head}\n\n{body}");
+        assert_eq!(body, "ok", "{interim}");
     }
 }
 

@@ -66,7 +66,13 @@ fn race(listen: [&str; 2], address: SocketAddr) {
     ];
     let (loser, status) = eventually("one of the two to end", 2 * SOON, || {
         let mut ended = both.iter_mut().enumerate();
-        ended.find_map(|(index, instance)| Some((index, instance.ended()?)))
+        let ended = ended.find_map(|(index, instance)| Some((index, instance.ended()?)));
+        let serving = |instance: &Instance| instance.log.count("listening on") > 0;
+        assert!(
+            ended.is_some() || !both.iter().all(serving),
+            "both serve on {listen:?}"
+        );
+        ended
     });
     let [first, second] = &mut both;
     let (lost, serves) = match loser {
@@ -139,28 +145,38 @@ fn a_truncated_program_is_refused() {
     until("the next version", SOON, || proxy.text("/version") == "two");
 }
 
+/// What some editors put at the beginning of a text file.
+const MARK: &str = "\u{feff}";
+
 #[test]
-fn files_may_begin_with_a_byte_order_mark() {
-    const MARK: &str = "\u{feff}";
+fn the_program_and_the_settings_may_begin_with_a_byte_order_mark() {
     let web = Upstream::fixed("ok");
-    let routes = format!(
-        "{MARK}const T = table(\"data.json\");\n\
-         route(\"/version\").respond(|req| respond(200, T.get(\"version\")));\nroute(\"/up\").to(\"web\");\n"
-    );
-    let proxy = serving(&routes)
-        .file("data.json", &format!("{MARK}{{\"version\": \"one\"}}"))
-        .settings(MARK)
-        .pool("web", web.address())
-        .start();
+    let proxy = serving(&format!(
+        "{MARK}{}route(\"/up\").to(\"web\");\n",
+        version("one")
+    ))
+    .settings(MARK)
+    .pool("web", web.address())
+    .start();
     assert_eq!(proxy.text("/version"), "one");
     assert_eq!(proxy.text("/up"), "ok");
     write(&proxy, format!("{MARK}{}", version("two")).as_bytes());
     until("the reload", SOON, || proxy.text("/version") == "two");
-    // A place in a file with a mark is where an editor shows it.
-    write(
-        &proxy,
-        format!("{MARK}route(\"/x\").to(\"nowhere\");").as_bytes(),
-    );
+    // A mistake stands in the column that an editor shows.
+    let mistake = format!("{MARK}route(\"/x\").to(\"nowhere\");");
+    write(&proxy, mistake.as_bytes());
     let line = proxy.log.wait("reload refused", SOON);
     assert!(line.contains("routes.rhai:1:17"), "{line}");
+}
+
+#[test]
+fn a_table_may_begin_with_a_byte_order_mark() {
+    let routes = r#"
+        const T = table("data.json");
+        route("/version").respond(|req| respond(200, T.get("version")));
+    "#;
+    let proxy = serving(routes)
+        .file("data.json", &format!("{MARK}{{\"version\": \"one\"}}"))
+        .start();
+    assert_eq!(proxy.text("/version"), "one");
 }

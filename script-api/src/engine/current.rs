@@ -30,6 +30,12 @@ pub(crate) fn error(message: impl Into<String>) -> Box<EvalAltResult> {
     ))
 }
 
+/// The error of a text that would be longer than `[script] string` allows.
+pub(super) fn too_long() -> Box<EvalAltResult> {
+    let what = "Length of string".to_owned();
+    Box::new(EvalAltResult::ErrorDataTooLarge(what, Position::NONE))
+}
+
 /// Runs a hook that sees `request`.
 pub(super) fn with_request<R>(request: &mut dyn Request, run: impl FnOnce() -> R) -> R {
     ANSWERS.set(0);

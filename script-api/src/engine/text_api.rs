@@ -3,7 +3,7 @@
 
 use rhai::{Dynamic, Engine, ImmutableString};
 
-use super::current::{NativeResult, error};
+use super::current::{NativeResult, too_long};
 
 /// `longest` bounds the text that a function may make, in bytes.
 pub(super) fn register(engine: &mut Engine, longest: usize) {
@@ -50,9 +50,7 @@ fn replace(text: &mut ImmutableString, find: &str, to: &str, longest: usize) -> 
     if to.len() > find.len() {
         let grows = text.matches(find).count() * (to.len() - find.len());
         if text.len() + grows > longest {
-            return Err(error(format!(
-                "the replaced text would be longer than `[script] string` allows ({longest} bytes)"
-            )));
+            return Err(too_long());
         }
     }
     *text = text.replace(find, to).into();

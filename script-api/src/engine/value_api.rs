@@ -2,7 +2,7 @@
 
 use rhai::{Array, Dynamic, Engine, ImmutableString};
 
-use super::current::{NativeResult, count_answer, error};
+use super::current::{NativeResult, count_answer, too_long};
 use crate::{
     frozen::Frozen,
     values::{Cidr, Regex, Table},
@@ -55,7 +55,7 @@ pub(super) fn register(engine: &mut Engine, longest: usize) {
             "replace_all",
             move |regex: &mut Regex, text: &str, to: &str| -> NativeResult<ImmutableString> {
                 let replaced = regex.replace_all(text, to, longest);
-                replaced.map(Into::into).map_err(error)
+                replaced.map(Into::into).map_err(|_| too_long())
             },
         )
         .register_fn("replace_all", |_: &mut Regex, _: (), _: &str| ());

@@ -22,6 +22,8 @@ impl Table {
     /// # Errors
     /// When `text` is no JSON or its top level is no object.
     pub fn from_json(text: &[u8]) -> Result<Self, String> {
+        // Some editors begin a file with a byte order mark, which is no JSON.
+        let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
         match serde_json::from_slice(text) {
             Ok(serde_json::Value::Object(entries)) => Ok(Self::new(
                 entries
