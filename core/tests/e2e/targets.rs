@@ -136,6 +136,11 @@ fn least_requests_prefers_the_idle_target_and_round_robin_alternates() {
     .collect();
     assert_eq!(busy.hits(), 1);
     for _ in 0..20 {
+        // A slot is given back a moment after the answer: only then is the idle target idle again.
+        crate::support::wait::until("the idle target", crate::support::wait::SOON, || {
+            let labels = &[("pool", "web")];
+            proxy.metric("upstream_requests_in_flight", labels) == 1.0
+        });
         assert_eq!(proxy.text("/x"), "idle");
     }
     gate.open();
