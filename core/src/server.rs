@@ -8,7 +8,7 @@
 //! loses kept ones when they move between threads; it sleeps on SIGTERM; and it panics when an
 //! address is taken.
 
-use std::{sync::Arc, thread};
+use std::{sync::Arc, thread, time::Duration};
 
 use anyhow::Context as _;
 use pingora_core::{
@@ -18,6 +18,7 @@ use pingora_core::{
     services::{Service, listening::Service as ListeningService},
 };
 use pingora_proxy::{HttpProxy, http_proxy_service_with_name};
+use pingora_timeout::fast_timeout::set_fast_timeout_to_tokio_threshold;
 use tokio::sync::watch;
 
 use crate::{config::Config, proxy::Edge};
@@ -39,13 +40,20 @@ pub struct Workers {
 
 impl Default for Workers {
     fn default() -> Self {
-        Self {
-            closing: Arc::new(watch::Sender::new(false)),
-        }
+        Self::new()
     }
 }
 
 impl Workers {
+    /// Workers whose timers are those of their own runtimes: Pingora's faster ones for long times are
+    /// shared by all threads, and each is kept until its time has come, used or not.
+    pub fn new() -> Self {
+        set_fast_timeout_to_tokio_threshold(Some(Duration::ZERO));
+        Self {
+            closing: Arc::new(watch::Sender::new(false)),
+        }
+    }
+
     /// Starts a thread that serves with `service` until the process ends.
     ///
     /// # Errors
