@@ -27,6 +27,15 @@ pub fn free(ip: IpAddr, count: usize) -> Vec<SocketAddr> {
     addresses
 }
 
+/// A free port below those that the kernel gives to outgoing connections (32768 and up,
+/// ip(7) `ip_local_port_range`): for what can't be started again on another one when a connection
+/// of somebody else has taken it meanwhile.
+pub fn steady(ip: IpAddr) -> SocketAddr {
+    std::iter::repeat_with(|| SocketAddr::new(ip, fastrand::u16(20_000..32_000)))
+        .find(|address| TcpListener::bind(("0.0.0.0", address.port())).is_ok())
+        .unwrap()
+}
+
 /// Whether a socket of this process listens on `address`. Another process may have taken the port,
 /// and then it is the one that answers.
 pub fn listens(pid: u32, address: SocketAddr) -> bool {
