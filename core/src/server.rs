@@ -39,21 +39,17 @@ pub struct Workers {
 }
 
 impl Default for Workers {
+    /// No worker yet, and timers those of the workers' own runtimes: Pingora's faster ones for long
+    /// times are shared by all threads, and each is kept until its time has come, used or not.
     fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl Workers {
-    /// Workers whose timers are those of their own runtimes: Pingora's faster ones for long times are
-    /// shared by all threads, and each is kept until its time has come, used or not.
-    pub fn new() -> Self {
         set_fast_timeout_to_tokio_threshold(Some(Duration::ZERO));
         Self {
             closing: Arc::new(watch::Sender::new(false)),
         }
     }
+}
 
+impl Workers {
     /// Starts a thread that serves with `service` until the process ends.
     ///
     /// # Errors

@@ -12,7 +12,7 @@ pub trait Request {
     fn method(&self) -> &str;
     /// `http` or `https`.
     fn scheme(&self) -> &str;
-    /// The host, in lower case as far as sent so, without a port; empty when there is none.
+    /// The host in its normal form, without a port; empty when there is none.
     fn host(&self) -> &str;
     /// The path in its normal form, without the query.
     fn path(&self) -> &str;

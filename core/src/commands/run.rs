@@ -162,7 +162,7 @@ fn start(
     let kept = kept.unwrap_or_else(|| keepalive::auto(open_files.after));
     let starting = wait_for_turn()?;
     check_free(&config)?;
-    let workers = Workers::new();
+    let workers = Workers::default();
     let serving = shared.clone();
     add(&workers)?;
     for number in 0..threads {

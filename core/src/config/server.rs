@@ -13,8 +13,8 @@ pub struct Server {
     /// `upstream_keepalive`: idle upstream connections that the whole process keeps, `"auto"` or
     /// 1 to 1,000,000. `None` is auto, the default: from the open files limit.
     pub upstream_keepalive: Option<usize>,
-    /// `forwarded_headers`: whether upstreams are told the client's address, scheme and host.
-    /// Default true, as an upstream can't learn them otherwise.
+    /// `forwarded_headers`: whether upstreams are told the client's address and scheme (the Host
+    /// goes along anyway). Default true, as an upstream can't learn them otherwise.
     pub forwarded_headers: bool,
 }
 

@@ -4,6 +4,7 @@ use rhai::{Expr, FnCallExpr, Token};
 
 use super::chain::{Chain, Link};
 use super::program::{Program, capturing_closure, closure};
+use crate::engine::REQUEST_PROPERTIES;
 
 /// The natives that make an answer.
 pub(super) const ANSWERS: [&str; 2] = ["respond", "redirect"];
@@ -46,20 +47,6 @@ const BOOL_METHODS: [&str; 6] = [
     "is_empty",
     "is_match",
     "starts_with",
-];
-
-/// Properties of a request whose value is a text.
-const TEXT_PROPERTIES: [&str; 10] = [
-    "method",
-    "scheme",
-    "host",
-    "path",
-    "raw_path",
-    "query_string",
-    "client_ip",
-    "peer_ip",
-    "id",
-    "protocol",
 ];
 
 /// The type of a value as far as it shows.
@@ -186,7 +173,10 @@ impl Types<'_, '_> {
         if let (Some((name, _)), [Link::Property(property, _)]) =
             (chain.variable(), chain.links.as_slice())
         {
-            let text = TEXT_PROPERTIES.contains(property) && (self.is_request)(name);
+            // All properties of a request are text, but for its captures.
+            let text = REQUEST_PROPERTIES.contains(property)
+                && *property != "params"
+                && (self.is_request)(name);
             return text.then_some(Kind::Text);
         }
         let Link::Method(call, _) = chain.links.last()? else {
