@@ -12,6 +12,7 @@ pub mod frozen;
 pub mod lint;
 pub mod load;
 pub mod memory;
+pub mod outbound;
 pub mod path;
 pub mod program;
 pub mod request;
