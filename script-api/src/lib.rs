@@ -20,6 +20,7 @@ pub mod response;
 pub mod router;
 mod script_error;
 pub mod suggest;
+mod syntax;
 pub mod values;
 
 /// The interpreter's own library, for those who extend it.

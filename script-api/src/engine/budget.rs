@@ -7,57 +7,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rhai::{Dynamic, Engine};
 use rustix::time::{ClockId, clock_gettime};
 
-/// Bounds of one hook call, and of the sizes of values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// Operations: roughly one for each expression, statement and call. Default 50,000.
-    pub operations: u64,
-    /// CPU time of the thread, so that a throttled pod refuses no honest request. Default 20 ms.
-    pub time: Duration,
-    /// Time on the clock. Default 1 s.
-    pub wall_time: Duration,
-    /// Bytes that a call may hold at a time beyond what was held before it, as far as the process
-    /// counts them (see [`count_memory_with`]). Default 16 MiB.
-    pub memory: usize,
-    /// Calls within calls. Default 16, which a stack of 512 KiB holds.
-    pub call_depth: usize,
-    /// Bytes of one string. Default 64 KiB.
-    pub string: usize,
-    /// Items of one array or map. Default 4,096.
-    pub items: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            operations: 50_000,
-            time: Duration::from_millis(20),
-            wall_time: Duration::from_secs(1),
-            memory: 16 * 1024 * 1024,
-            call_depth: 16,
-            string: 64 * 1024,
-            items: 4096,
-        }
-    }
-}
-
-impl Limits {
-    /// What the top level may use: it runs once, off the request path.
-    pub fn for_loading(&self) -> Self {
-        Self {
-            operations: 50_000_000,
-            time: Duration::from_secs(5),
-            wall_time: Duration::from_secs(30),
-            memory: self.memory.max(256 * 1024 * 1024),
-            string: self.string.max(1024 * 1024),
-            items: self.items.max(100_000),
-            ..*self
-        }
-    }
-}
+use super::limits::Limits;
 
 /// What ran out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,6 +20,12 @@ pub(crate) enum Exhausted {
     Time,
     /// Memory.
     Memory,
+    /// The stack.
+    Stack,
+    /// Calls to other services.
+    Fetches,
+    /// Room for one more suspended hook.
+    Waiting,
 }
 
 /// Gives the bytes that the current thread has allocated and not freed, modulo 2^64: memory may
@@ -93,35 +51,80 @@ const MEMORY_INTERVAL: u64 = 16;
 /// The clocks are read once in so many operations. A hook that is shorter reads none.
 const CLOCK_INTERVAL: u64 = 256;
 
+/// After so long others have a turn: a long hook delays the other requests of its worker by this
+/// much at a time, and not by all that it may use.
+const TURN: Duration = Duration::from_micros(100);
+
+/// What follows from an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Count {
+    /// Go on.
+    On,
+    /// Go on, after others have had a turn.
+    TurnOver,
+    /// Something ran out.
+    Exhausted,
+}
+
+/// What is not looked at in each operation.
+#[derive(Clone, Copy)]
+struct Rest {
+    operations: u64,
+    /// The operation from which on the clocks are read again.
+    next_clock: u64,
+    memory_limit: u64,
+    held_before: u64,
+    cpu_limit: Duration,
+    wall_limit: Duration,
+    /// CPU time and clock when they were first read in this call, moved by what it was suspended.
+    started: Option<(Duration, Instant)>,
+    /// When this turn began, as far as the clock has been read in it.
+    turn: Option<Instant>,
+    /// Below this address the stack is used deeply.
+    stack_deep: usize,
+    /// Below this address too little is left of it.
+    stack_end: usize,
+    deep: bool,
+    fetches_left: u32,
+    waiting: usize,
+    waiting_memory: usize,
+    exhausted: Option<Exhausted>,
+}
+
 struct Budget {
     used: Cell<u64>,
-    operations: Cell<u64>,
     /// The operation at which memory, and now and then the clocks, are looked at again.
     next_look: Cell<u64>,
-    /// The operation from which on the clocks are read again.
-    next_clock: Cell<u64>,
-    memory_limit: Cell<u64>,
-    held_before: Cell<u64>,
-    cpu_limit: Cell<Duration>,
-    wall_limit: Cell<Duration>,
-    /// CPU time and clock when they were first read in this call.
-    started: Cell<Option<(Duration, Instant)>>,
-    exhausted: Cell<Option<Exhausted>>,
+    /// The address below which the depth of the stack is looked at.
+    stack_mark: Cell<usize>,
+    rest: Cell<Rest>,
 }
+
+const NO_LIMIT: Rest = Rest {
+    operations: u64::MAX,
+    next_clock: u64::MAX,
+    memory_limit: u64::MAX,
+    held_before: 0,
+    cpu_limit: Duration::MAX,
+    wall_limit: Duration::MAX,
+    started: None,
+    turn: None,
+    stack_deep: 0,
+    stack_end: 0,
+    deep: false,
+    fetches_left: 0,
+    waiting: 0,
+    waiting_memory: 0,
+    exhausted: None,
+};
 
 thread_local! {
     static BUDGET: Budget = const {
         Budget {
             used: Cell::new(0),
-            operations: Cell::new(u64::MAX),
             next_look: Cell::new(u64::MAX),
-            next_clock: Cell::new(u64::MAX),
-            memory_limit: Cell::new(u64::MAX),
-            held_before: Cell::new(0),
-            cpu_limit: Cell::new(Duration::MAX),
-            wall_limit: Cell::new(Duration::MAX),
-            started: Cell::new(None),
-            exhausted: Cell::new(None),
+            stack_mark: Cell::new(0),
+            rest: Cell::new(NO_LIMIT),
         }
     };
 }
@@ -130,88 +133,223 @@ thread_local! {
 pub(crate) fn start(limits: &Limits) {
     BUDGET.with(|budget| {
         budget.used.set(0);
-        budget.operations.set(limits.operations);
-        let first = MEMORY_INTERVAL.min(limits.operations.saturating_add(1));
-        budget.next_look.set(first);
-        budget.next_clock.set(CLOCK_INTERVAL);
-        budget.memory_limit.set(limits.memory as u64);
-        budget.held_before.set(held());
-        budget.cpu_limit.set(limits.time);
-        budget.wall_limit.set(limits.wall_time);
-        budget.started.set(None);
-        budget.exhausted.set(None);
+        budget
+            .next_look
+            .set(MEMORY_INTERVAL.min(limits.operations.saturating_add(1)));
+        budget.stack_mark.set(0);
+        budget.rest.set(Rest {
+            operations: limits.operations,
+            next_clock: CLOCK_INTERVAL,
+            memory_limit: limits.memory as u64,
+            held_before: held(),
+            cpu_limit: limits.time,
+            wall_limit: limits.wall_time,
+            fetches_left: limits.fetches,
+            waiting: limits.waiting,
+            waiting_memory: limits.waiting_memory,
+            ..NO_LIMIT
+        });
     });
+}
+
+/// The stack of this call: it is used deeply below the address `deep`, and used up below `end`.
+pub(super) fn watch_stack(deep: usize, end: usize) {
+    BUDGET.with(|budget| {
+        budget.stack_mark.set(deep);
+        budget.change(|rest| (rest.stack_deep, rest.stack_end) = (deep, end));
+    });
+}
+
+/// Whether the call that just ended on this thread can't have touched much of its stack: it was
+/// never seen deep, and it was too short to nest values deeply, which are freed by recursion.
+pub(super) fn used_little_stack() -> bool {
+    BUDGET.with(|budget| !budget.rest.get().deep && budget.used.get() < 4096)
 }
 
 /// What ran out in the call that just ended on this thread.
 pub(crate) fn exhausted() -> Option<Exhausted> {
-    BUDGET.with(|budget| budget.exhausted.get())
+    BUDGET.with(|budget| budget.rest.get().exhausted)
 }
 
-/// Makes `engine` count each operation.
-pub(super) fn install(engine: &mut Engine) {
-    engine.on_progress(|_| BUDGET.with(Budget::count));
+/// Ends the call: `what` has run out.
+pub(super) fn exhaust(what: Exhausted) {
+    BUDGET.with(|budget| budget.change(|rest| rest.exhausted = Some(what)));
+}
+
+/// Takes `calls` off the calls to other services that are left; false when they are not.
+pub(super) fn take_fetches(calls: usize) -> bool {
+    BUDGET.with(|budget| {
+        let left = budget.rest.get().fetches_left;
+        let left = u32::try_from(calls)
+            .ok()
+            .and_then(|calls| left.checked_sub(calls));
+        budget.change(|rest| rest.fetches_left = left.unwrap_or(rest.fetches_left));
+        left.is_some()
+    })
+}
+
+/// Whether the running call holds more memory than it may. For natives that build large values.
+pub(super) fn is_out_of_memory() -> bool {
+    BUDGET.with(|budget| budget.rest.get().is_out_of_memory())
+}
+
+/// Counts an operation.
+#[inline]
+pub(super) fn count() -> Count {
+    BUDGET.with(Budget::count)
+}
+
+/// The count of a call that is suspended: neither time nor what others allocate counts meanwhile.
+pub(super) struct Paused {
+    used: u64,
+    next_look: u64,
+    stack_mark: usize,
+    rest: Rest,
+    cpu: Duration,
+    wall: Duration,
+    grown: u64,
+}
+
+impl Paused {
+    /// Bytes that the call holds.
+    pub(super) fn held(&self) -> usize {
+        let grown = self.grown.cast_signed().max(0);
+        usize::try_from(grown).unwrap_or(usize::MAX)
+    }
+
+    /// Suspended hooks that there may be, and bytes that they may hold.
+    pub(super) fn room(&self) -> (usize, usize) {
+        (self.rest.waiting, self.rest.waiting_memory)
+    }
+}
+
+/// Takes the count of the running call aside.
+pub(super) fn pause() -> Paused {
+    BUDGET.with(|budget| {
+        let rest = budget.rest.get();
+        let (cpu, wall) = rest.started.map_or_else(Default::default, |started| {
+            let (cpu, now) = (thread_cpu_time(), Instant::now());
+            (cpu.saturating_sub(started.0), now.duration_since(started.1))
+        });
+        Paused {
+            used: budget.used.get(),
+            next_look: budget.next_look.get(),
+            stack_mark: budget.stack_mark.get(),
+            rest,
+            cpu,
+            wall,
+            grown: held().wrapping_sub(rest.held_before),
+        }
+    })
+}
+
+/// Goes on with a count that was taken aside, on the same thread, in a turn of its own.
+pub(super) fn resume(paused: &Paused) {
+    BUDGET.with(|budget| {
+        budget.used.set(paused.used);
+        budget.next_look.set(paused.next_look);
+        budget.stack_mark.set(paused.stack_mark);
+        let mut rest = paused.rest;
+        rest.held_before = held().wrapping_sub(paused.grown);
+        rest.turn = None;
+        if rest.started.is_some() {
+            let now = Instant::now();
+            rest.turn = Some(now);
+            rest.started = now
+                .checked_sub(paused.wall)
+                .map(|wall| (thread_cpu_time().saturating_sub(paused.cpu), wall));
+        }
+        budget.rest.set(rest);
+    });
 }
 
 impl Budget {
     #[inline]
-    fn count(&self) -> Option<Dynamic> {
+    fn count(&self) -> Count {
         let used = self.used.get() + 1;
         self.used.set(used);
-        if used < self.next_look.get() {
-            return None;
+        let here = stack_address();
+        if used < self.next_look.get() && here >= self.stack_mark.get() {
+            return Count::On;
         }
-        self.look(used)
+        self.look(used, here)
     }
 
-    /// Looks at everything that is counted, once in [`MEMORY_INTERVAL`] operations.
+    fn change(&self, change: impl FnOnce(&mut Rest)) {
+        let mut rest = self.rest.get();
+        change(&mut rest);
+        self.rest.set(rest);
+    }
+
+    /// Looks at everything that is counted.
     #[cold]
-    fn look(&self, used: u64) -> Option<Dynamic> {
-        if used > self.operations.get() {
-            return self.exhaust(Exhausted::Operations);
-        }
+    fn look(&self, used: u64, here: usize) -> Count {
+        let mut rest = self.rest.get();
+        let count = rest.look(used, here);
         // One beyond the last operation that is allowed is looked at, wherever it falls.
         let next = used.saturating_add(MEMORY_INTERVAL);
-        let last = self.operations.get().saturating_add(1);
-        self.next_look
-            .set(if used < last { next.min(last) } else { next });
-        if self.out_of_memory() {
+        let last = rest.operations.saturating_add(1);
+        let next = if used < last { next.min(last) } else { next };
+        self.next_look.set(next);
+        if rest.deep {
+            self.stack_mark.set(rest.stack_end);
+        }
+        self.rest.set(rest);
+        count
+    }
+}
+
+impl Rest {
+    fn look(&mut self, used: u64, here: usize) -> Count {
+        if used > self.operations {
+            return self.exhaust(Exhausted::Operations);
+        }
+        if here < self.stack_end {
+            return self.exhaust(Exhausted::Stack);
+        }
+        self.deep |= here < self.stack_deep;
+        if self.is_out_of_memory() {
             return self.exhaust(Exhausted::Memory);
         }
-        if used >= self.next_clock.get() {
-            self.next_clock.set(used.saturating_add(CLOCK_INTERVAL));
-            if self.out_of_time() {
-                return self.exhaust(Exhausted::Time);
-            }
+        if used < self.next_clock {
+            return Count::On;
         }
-        None
-    }
-
-    fn out_of_memory(&self) -> bool {
-        let grown = held().wrapping_sub(self.held_before.get()).cast_signed();
-        grown > 0 && grown.unsigned_abs() > self.memory_limit.get()
-    }
-
-    fn exhaust(&self, what: Exhausted) -> Option<Dynamic> {
-        self.exhausted.set(Some(what));
-        // The value ends the program with `ErrorTerminated`, which a script can't catch.
-        Some(Dynamic::UNIT)
-    }
-
-    fn out_of_time(&self) -> bool {
-        let cpu = thread_cpu_time();
+        self.next_clock = used.saturating_add(CLOCK_INTERVAL);
         let now = Instant::now();
-        match self.started.get() {
-            None => {
-                self.started.set(Some((cpu, now)));
-                false
-            }
-            Some((cpu_start, wall_start)) => {
-                cpu.saturating_sub(cpu_start) > self.cpu_limit.get()
-                    || now.duration_since(wall_start) > self.wall_limit.get()
-            }
+        if self.is_out_of_time(now) {
+            return self.exhaust(Exhausted::Time);
         }
+        let turn = *self.turn.get_or_insert(now);
+        if now.duration_since(turn) > TURN {
+            self.turn = Some(now);
+            return Count::TurnOver;
+        }
+        Count::On
     }
+
+    fn exhaust(&mut self, what: Exhausted) -> Count {
+        self.exhausted = Some(what);
+        Count::Exhausted
+    }
+
+    fn is_out_of_memory(&self) -> bool {
+        let grown = held().wrapping_sub(self.held_before).cast_signed();
+        grown > 0 && grown.unsigned_abs() > self.memory_limit
+    }
+
+    fn is_out_of_time(&mut self, now: Instant) -> bool {
+        let cpu = thread_cpu_time();
+        let (cpu_start, wall_start) = *self.started.get_or_insert((cpu, now));
+        cpu.saturating_sub(cpu_start) > self.cpu_limit
+            || now.duration_since(wall_start) > self.wall_limit
+    }
+}
+
+/// About where the stack is used now.
+#[inline(always)]
+fn stack_address() -> usize {
+    let here = 0_u8;
+    std::ptr::from_ref(&here).addr()
 }
 
 /// The CPU time that this thread has used.

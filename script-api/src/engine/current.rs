@@ -8,7 +8,7 @@ use std::cell::Cell;
 use rhai::{EvalAltResult, Position};
 use scoped_tls_hkt::scoped_thread_local;
 
-use crate::{request::Request, response::Response};
+use crate::{program::HookKind, request::Request, response::Response};
 
 scoped_thread_local!(static mut REQUEST: for<'a> &'a mut (dyn Request + 'a));
 scoped_thread_local!(static mut RESPONSE: for<'a> &'a mut (dyn Response + 'a));
@@ -16,7 +16,8 @@ scoped_thread_local!(static mut RESPONSE: for<'a> &'a mut (dyn Response + 'a));
 thread_local! {
     /// Answers that natives made since the hook began.
     static ANSWERS: Cell<u32> = const { Cell::new(0) };
-    static REQUEST_READ_ONLY: Cell<bool> = const { Cell::new(false) };
+    /// What the hook that runs is.
+    static KIND: Cell<Option<HookKind>> = const { Cell::new(None) };
 }
 
 /// What natives return: a value, or an error that names the mistake.
@@ -36,29 +37,55 @@ pub(super) fn too_long() -> Box<EvalAltResult> {
     Box::new(EvalAltResult::ErrorDataTooLarge(what, Position::NONE))
 }
 
-/// Runs a hook that sees `request`.
-pub(super) fn with_request<R>(request: &mut dyn Request, run: impl FnOnce() -> R) -> R {
-    ANSWERS.set(0);
-    REQUEST_READ_ONLY.set(false);
-    REQUEST.set(request, run)
+/// What a hook is called for.
+pub enum Subject<'a> {
+    /// A request.
+    Request(&'a mut dyn Request),
+    /// A request that was sent, and the response to it.
+    Exchange(&'a mut dyn Request, &'a mut dyn Response),
 }
 
-/// Runs a hook that sees `request` and may not change it.
-pub(super) fn with_read_only_request<R>(request: &mut dyn Request, run: impl FnOnce() -> R) -> R {
-    ANSWERS.set(0);
-    REQUEST_READ_ONLY.set(true);
-    REQUEST.set(request, run)
+impl Subject<'_> {
+    /// Runs `run` with natives finding the subject.
+    pub(super) fn during<R>(self, run: impl FnOnce() -> R) -> R {
+        match self {
+            Self::Request(request) => REQUEST.set(request, run),
+            Self::Exchange(request, response) => {
+                REQUEST.set(request, || RESPONSE.set(response, run))
+            }
+        }
+    }
 }
 
-/// Runs a hook that sees `request`, which can't be changed any more, and `response`.
-pub(super) fn with_response<R>(
-    request: &mut dyn Request,
-    response: &mut dyn Response,
-    run: impl FnOnce() -> R,
-) -> R {
+/// Begins a hook of this kind on this thread.
+pub(super) fn begin(kind: HookKind) {
     ANSWERS.set(0);
-    REQUEST_READ_ONLY.set(true);
-    REQUEST.set(request, || RESPONSE.set(response, run))
+    KIND.set(Some(kind));
+}
+
+/// The kind of the hook that runs on this thread; at the top level there is none.
+pub(super) fn kind() -> Option<HookKind> {
+    KIND.get()
+}
+
+/// What is kept here of a hook that is suspended.
+pub(super) struct Paused {
+    answers: u32,
+    kind: Option<HookKind>,
+}
+
+/// Takes what belongs to the running hook aside.
+pub(super) fn pause() -> Paused {
+    Paused {
+        answers: ANSWERS.get(),
+        kind: KIND.take(),
+    }
+}
+
+/// Goes on with a hook that was suspended.
+pub(super) fn resume(paused: Paused) {
+    ANSWERS.set(paused.answers);
+    KIND.set(paused.kind);
 }
 
 /// Looks at the request.
@@ -71,7 +98,7 @@ pub(super) fn request<R>(look: impl FnOnce(&mut dyn Request) -> R) -> NativeResu
 
 /// Changes the request.
 pub(super) fn change_request<R>(change: impl FnOnce(&mut dyn Request) -> R) -> NativeResult<R> {
-    if REQUEST_READ_ONLY.get() {
+    if matches!(kind(), Some(HookKind::OnResponse | HookKind::When)) {
         return Err(error(
             "the request can only be changed in `on_request`, `to` and `respond`",
         ));

@@ -19,17 +19,20 @@ pub enum FailureKind {
     Time,
     /// A value became larger, or calls nested deeper, than allowed.
     Memory,
+    /// Too many calls to other services, or too many hooks that wait for some.
+    Waiting,
     /// The interpreter itself failed.
     Panic,
 }
 
 impl FailureKind {
     /// All of them, in the order of their discriminants.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Error,
         Self::Operations,
         Self::Time,
         Self::Memory,
+        Self::Waiting,
         Self::Panic,
     ];
 
@@ -40,6 +43,7 @@ impl FailureKind {
             Self::Operations => "operations",
             Self::Time => "time",
             Self::Memory => "memory",
+            Self::Waiting => "waiting",
             Self::Panic => "panic",
         }
     }
@@ -60,6 +64,10 @@ pub enum ScriptLimit {
     String,
     /// `items`, or the number of variables
     Items,
+    /// `fetches`
+    Fetches,
+    /// `waiting`, or `waiting_memory`
+    Waiting,
 }
 
 /// Why a hook gave no verdict. The request that it belongs to ends with a 500.
@@ -127,6 +135,7 @@ fn kind_of(limit: Option<ScriptLimit>) -> FailureKind {
         Some(
             ScriptLimit::Memory | ScriptLimit::CallDepth | ScriptLimit::String | ScriptLimit::Items,
         ) => FailureKind::Memory,
+        Some(ScriptLimit::Fetches | ScriptLimit::Waiting) => FailureKind::Waiting,
     }
 }
 
@@ -137,6 +146,10 @@ fn message_of(limit: ScriptLimit) -> Option<&'static str> {
         ScriptLimit::Time => Some("more time than `[script] time` allows"),
         ScriptLimit::Memory => Some("more memory than `[script] memory` allows"),
         ScriptLimit::CallDepth => Some("calls nested deeper than `[script] call_depth` allows"),
+        ScriptLimit::Fetches => Some("more calls than `[script] fetches` allows"),
+        ScriptLimit::Waiting => Some(
+            "more hooks wait than `[script] waiting` allows, or hold more than `waiting_memory`",
+        ),
         ScriptLimit::String | ScriptLimit::Items => None,
     }
 }
@@ -146,6 +159,9 @@ fn exhausted_limit() -> Option<ScriptLimit> {
         Exhausted::Operations => ScriptLimit::Operations,
         Exhausted::Time => ScriptLimit::Time,
         Exhausted::Memory => ScriptLimit::Memory,
+        Exhausted::Stack => ScriptLimit::CallDepth,
+        Exhausted::Fetches => ScriptLimit::Fetches,
+        Exhausted::Waiting => ScriptLimit::Waiting,
     })
 }
 

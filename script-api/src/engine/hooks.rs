@@ -1,19 +1,23 @@
-//! The kinds of hooks: what they are given and what their values mean.
+//! The kinds of hooks: what their values mean.
 
 use rhai::{Dynamic, Map};
 
 use super::{
-    answer_api::ScriptAnswer, current, failure::Failure, interpreter::Interpreter,
-    request_api::RequestHandle, response_api::ResponseHandle,
+    answer_api::ScriptAnswer,
+    current::{self, Subject},
+    failure::Failure,
+    interpreter::Interpreter,
+    running::{Ended, Said, Step},
 };
 use crate::{
     answer::Answer,
+    outbound::{CallFailure, CallFailureKind, Outgoing, Reply},
     program::{HookId, PoolId, Split},
     request::Request,
     response::Response,
 };
 
-/// What a hook says.
+/// What an `on_request` or `on_response` hook says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     /// Nothing against it.
@@ -33,6 +37,121 @@ pub enum Choice {
     Answer(Answer),
 }
 
+/// What a `.when` function says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Holds(pub bool);
+
+/// Whatever could be a refusal that got lost is an error.
+impl Said for Verdict {
+    fn read(ended: &Ended<'_>, value: Dynamic) -> Result<Self, Failure> {
+        if let Some(answer) = value.read_lock::<ScriptAnswer>() {
+            return Ok(Self::Answer(ScriptAnswer::answer(&answer).clone()));
+        }
+        let kind = ended.state.program.hook(ended.hook).kind.name();
+        if value.is_bool() {
+            return Err(ended.misuse(format!(
+                "a bool is no verdict: `{kind}` goes on with `()` and stops with `respond(..)`"
+            )));
+        }
+        if value.is_fnptr() {
+            return Err(ended.misuse(format!(
+                "a function is no verdict: `{kind}` must call it and return what it says"
+            )));
+        }
+        ended.no_answer_lost()?;
+        Ok(Self::Continue)
+    }
+}
+
+impl Said for Choice {
+    fn read(ended: &Ended<'_>, value: Dynamic) -> Result<Self, Failure> {
+        if let Some(answer) = value.read_lock::<ScriptAnswer>() {
+            return Ok(Self::Answer(ScriptAnswer::answer(&answer).clone()));
+        }
+        ended.no_answer_lost()?;
+        if let Ok(name) = value.as_immutable_string_ref() {
+            return ended.pool(&name).map(Self::Pool);
+        }
+        if let Some(weights) = value.read_lock::<Map>() {
+            let weights = weights.iter().map(|(name, weight)| {
+                let weight = weight
+                    .as_int()
+                    .ok()
+                    .and_then(|weight| u32::try_from(weight).ok());
+                let weight = weight.ok_or_else(|| {
+                    ended.misuse(format!(
+                        "the weight of `{name}` must be a whole number from 0"
+                    ))
+                })?;
+                Ok((ended.pool(name)?, weight))
+            });
+            let weights = weights.collect::<Result<Vec<_>, Failure>>()?;
+            return Split::new(weights)
+                .map(Self::Split)
+                .map_err(|reason| ended.misuse(reason));
+        }
+        Err(ended.misuse(format!(
+            "a `.to` must give the name of a pool, `#{{name: weight, ..}}` or `respond(..)`, not a value of type `{}`",
+            value.type_name()
+        )))
+    }
+}
+
+impl Said for Holds {
+    fn read(ended: &Ended<'_>, value: Dynamic) -> Result<Self, Failure> {
+        ended.no_answer_lost()?;
+        value.as_bool().map(Self).map_err(|found| {
+            ended.misuse(format!(
+                "a `.when` must say true or false, not a value of type `{found}`"
+            ))
+        })
+    }
+}
+
+/// What a `.respond` function says.
+impl Said for Answer {
+    fn read(ended: &Ended<'_>, value: Dynamic) -> Result<Self, Failure> {
+        let found = value.type_name();
+        value
+            .try_cast::<ScriptAnswer>()
+            .map(|answer| answer.0)
+            .ok_or_else(|| {
+                ended.misuse(format!(
+                    "a `.respond` must give `respond(..)`, not a value of type `{found}`"
+                ))
+            })
+    }
+}
+
+impl Ended<'_> {
+    /// An answer that was made, or taken from a constant, and is not what the hook says.
+    fn no_answer_lost(&self) -> Result<(), Failure> {
+        if current::answers_made() == 0 {
+            return Ok(());
+        }
+        Err(self.misuse("an answer was made and not returned: write `return respond(..)`"))
+    }
+
+    fn pool(&self, name: &str) -> Result<PoolId, Failure> {
+        let known = self.state.program.pool_id(name);
+        known.ok_or_else(|| self.misuse(format!("there is no pool `{name}`")))
+    }
+
+    fn misuse(&self, message: impl Into<String>) -> Failure {
+        Failure::misuse(&self.state.program.hook(self.hook).place, message)
+    }
+}
+
+/// Calls that nobody makes: for programs that are run without a network.
+fn no_network(calls: &[Outgoing]) -> Vec<Reply> {
+    let failure = CallFailure {
+        kind: CallFailureKind::Unavailable,
+        message: "there is no network here".to_owned(),
+    };
+    calls.iter().map(|_| Err(failure.clone())).collect()
+}
+
+/// Hooks run to their end at once, for tests and tools. Their calls to other services fail.
 impl Interpreter {
     /// Runs an `on_request` hook.
     ///
@@ -43,8 +162,7 @@ impl Interpreter {
         hook: HookId,
         request: &mut dyn Request,
     ) -> Result<Verdict, Failure> {
-        let value = self.with_request(hook, request)?;
-        self.verdict(hook, value)
+        self.finish(hook, request, no_network)
     }
 
     /// Runs an `on_response` hook.
@@ -57,10 +175,16 @@ impl Interpreter {
         request: &mut dyn Request,
         response: &mut dyn Response,
     ) -> Result<Verdict, Failure> {
-        let mut handles = (Dynamic::from(RequestHandle), Dynamic::from(ResponseHandle));
-        let arguments = &mut [&mut handles.0, &mut handles.1];
-        let value = current::with_response(request, response, || self.call(hook, arguments))?;
-        self.verdict(hook, value)
+        let mut running = self.start(hook)?;
+        let mut step = running.resume(Subject::Exchange(request, response));
+        loop {
+            let subject = Subject::Exchange(request, response);
+            step = match step {
+                Step::Ended(said) => return said,
+                Step::Calls(calls) => running.answer(subject, no_network(&calls)),
+                Step::Turn => running.resume(subject),
+            };
+        }
     }
 
     /// Runs a `.when` function.
@@ -68,17 +192,8 @@ impl Interpreter {
     /// # Errors
     /// As [`Interpreter::on_request`], and when the value is no bool.
     pub fn when(&mut self, hook: HookId, request: &mut dyn Request) -> Result<bool, Failure> {
-        let value = current::with_read_only_request(request, || {
-            let mut handle = Dynamic::from(RequestHandle);
-            self.call(hook, &mut [&mut handle])
-        })?;
-        self.no_answer_lost(hook)?;
-        value.as_bool().map_err(|found| {
-            self.misuse(
-                hook,
-                format!("a `.when` must say true or false, not a value of type `{found}`"),
-            )
-        })
+        let said = self.finish(hook, request, no_network);
+        said.map(|Holds(holds)| holds)
     }
 
     /// Runs a `.respond` function.
@@ -86,17 +201,7 @@ impl Interpreter {
     /// # Errors
     /// As [`Interpreter::on_request`], and when the value is no response.
     pub fn respond(&mut self, hook: HookId, request: &mut dyn Request) -> Result<Answer, Failure> {
-        let value = self.with_request(hook, request)?;
-        let found = value.type_name();
-        value
-            .try_cast::<ScriptAnswer>()
-            .map(|answer| answer.0)
-            .ok_or_else(|| {
-                self.misuse(
-                    hook,
-                    format!("a `.respond` must give `respond(..)`, not a value of type `{found}`"),
-                )
-            })
+        self.finish(hook, request, no_network)
     }
 
     /// Runs a `.to` function.
@@ -104,93 +209,28 @@ impl Interpreter {
     /// # Errors
     /// As [`Interpreter::on_request`], and when the value names no pool.
     pub fn choose(&mut self, hook: HookId, request: &mut dyn Request) -> Result<Choice, Failure> {
-        let value = self.with_request(hook, request)?;
-        if let Some(answer) = value.read_lock::<ScriptAnswer>() {
-            return Ok(Choice::Answer(ScriptAnswer::answer(&answer).clone()));
-        }
-        self.no_answer_lost(hook)?;
-        if let Ok(name) = value.as_immutable_string_ref() {
-            return self.pool(hook, &name).map(Choice::Pool);
-        }
-        if let Some(weights) = value.read_lock::<Map>() {
-            let weights = weights.iter().map(|(name, weight)| {
-                let weight = weight
-                    .as_int()
-                    .ok()
-                    .and_then(|weight| u32::try_from(weight).ok());
-                let weight = weight.ok_or_else(|| {
-                    self.misuse(
-                        hook,
-                        format!("the weight of `{name}` must be a whole number from 0"),
-                    )
-                })?;
-                Ok((self.pool(hook, name)?, weight))
-            });
-            let weights = weights.collect::<Result<Vec<_>, Failure>>()?;
-            return Split::new(weights)
-                .map(Choice::Split)
-                .map_err(|reason| self.misuse(hook, reason));
-        }
-        Err(self.misuse(
-            hook,
-            format!(
-                "a `.to` must give the name of a pool, `#{{name: weight, ..}}` or `respond(..)`, not a value of type `{}`",
-                value.type_name()
-            ),
-        ))
+        self.finish(hook, request, no_network)
     }
 
-    fn with_request(
+    /// Runs a hook of a request to its end; `network` makes its calls.
+    ///
+    /// # Errors
+    /// As [`Interpreter::on_request`].
+    pub fn finish<V: Said>(
         &mut self,
         hook: HookId,
         request: &mut dyn Request,
-    ) -> Result<Dynamic, Failure> {
-        let mut handle = Dynamic::from(RequestHandle);
-        current::with_request(request, || self.call(hook, &mut [&mut handle]))
-    }
-
-    /// What the value of a gate means. Whatever could be a refusal that got lost is an error.
-    fn verdict(&self, hook: HookId, value: Dynamic) -> Result<Verdict, Failure> {
-        if let Some(answer) = value.read_lock::<ScriptAnswer>() {
-            return Ok(Verdict::Answer(ScriptAnswer::answer(&answer).clone()));
+        mut network: impl FnMut(&[Outgoing]) -> Vec<Reply>,
+    ) -> Result<V, Failure> {
+        let mut running = self.start(hook)?;
+        let mut step = running.resume(Subject::Request(request));
+        loop {
+            let subject = Subject::Request(request);
+            step = match step {
+                Step::Ended(said) => return said,
+                Step::Calls(calls) => running.answer(subject, network(&calls)),
+                Step::Turn => running.resume(subject),
+            };
         }
-        let kind = self.program.hook(hook).kind.name();
-        if value.is_bool() {
-            return Err(self.misuse(
-                hook,
-                format!(
-                    "a bool is no verdict: `{kind}` goes on with `()` and stops with `respond(..)`"
-                ),
-            ));
-        }
-        if value.is_fnptr() {
-            return Err(self.misuse(
-                hook,
-                format!("a function is no verdict: `{kind}` must call it and return what it says"),
-            ));
-        }
-        self.no_answer_lost(hook)?;
-        Ok(Verdict::Continue)
-    }
-
-    /// An answer that was made, or taken from a constant, and is not what the hook says.
-    fn no_answer_lost(&self, hook: HookId) -> Result<(), Failure> {
-        if current::answers_made() == 0 {
-            return Ok(());
-        }
-        Err(self.misuse(
-            hook,
-            "an answer was made and not returned: write `return respond(..)`",
-        ))
-    }
-
-    fn pool(&self, hook: HookId, name: &str) -> Result<PoolId, Failure> {
-        self.program
-            .pool_id(name)
-            .ok_or_else(|| self.misuse(hook, format!("there is no pool `{name}`")))
-    }
-
-    fn misuse(&self, hook: HookId, message: impl Into<String>) -> Failure {
-        Failure::misuse(&self.program.hook(hook).place, message)
     }
 }

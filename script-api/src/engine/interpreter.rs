@@ -1,48 +1,76 @@
-//! One worker's state: the engine, the functions, and what is kept between calls.
+//! One worker's interpreter: the engine, the functions, and what is kept between calls.
 
 use std::{
-    cell::RefCell,
+    cell::{Cell, RefCell},
     collections::HashMap,
-    panic::{AssertUnwindSafe, catch_unwind},
+    rc::Rc,
     sync::Arc,
 };
 
 use rhai::{
-    Caches, Dynamic, Engine, EvalContext, GlobalRuntimeState, Module, OptimizationLevel, Scope,
+    AST, Caches, Dynamic, Engine, EvalAltResult, EvalContext, Expr, GlobalRuntimeState,
+    ImmutableString, Module, OptimizationLevel, Position, Scope, StmtBlock,
 };
-
 use smallvec::SmallVec;
 
 use super::{
-    budget, comparisons, current,
-    failure::{Failure, FailureKind},
+    comparisons, current,
+    failure::Failure,
+    fetch_api,
     resolver::{self, SharedConstants},
+    running::{Running, Said},
     sandbox,
 };
 use crate::{
     diagnostic::Diagnostic,
     frozen::Closures,
     load::refuse_in_hooks,
-    program::{HookId, Program},
+    program::{Hook, HookId, Program},
+    syntax,
 };
 
 /// Runs the hooks of one program on one thread. Not `Send`: its values count their references
 /// without locks.
 pub struct Interpreter {
-    pub(super) program: Arc<Program>,
-    /// `None` after a panic, until it is made anew.
-    state: Option<State>,
+    program: Arc<Program>,
+    state: Rc<State>,
 }
 
-struct State {
+/// What the calls of one program share on one thread.
+pub(super) struct State {
+    pub(super) program: Arc<Program>,
     engine: Engine,
+    functions: rhai::Shared<Module>,
+    /// By the number of the hook.
+    hooks: Vec<Body>,
+    /// Kept for the next calls.
+    frames: RefCell<Vec<Box<Frame>>>,
+    /// After a panic nothing of it is used any more.
+    pub(super) is_broken: Cell<bool>,
+}
+
+/// A hook, ready to be run as a block: that costs less than a call, and what runs out is then
+/// reported where it happened in the hook and not where the hook was called.
+struct Body {
+    block: Expr,
+    parameters: Vec<ImmutableString>,
+    /// The values of the first parameters.
+    captures: Vec<Dynamic>,
+}
+
+/// What one call changes. A suspended hook keeps its own.
+pub(super) struct Frame {
     global: GlobalRuntimeState,
     /// Kept between calls, so that a function is looked up by name once and not at each request.
     caches: Caches,
     scope: Scope<'static>,
-    /// The captured values of each hook, by its number.
-    captures: Vec<Vec<Dynamic>>,
 }
+
+/// Frames that are kept for the next calls. More exist only while hooks are suspended.
+const KEPT_FRAMES: usize = 16;
+
+/// The values that a hook is called with.
+pub(super) type Arguments = SmallVec<[Dynamic; 2]>;
 
 impl Interpreter {
     /// Compiles the program's functions and thaws its constants.
@@ -50,11 +78,8 @@ impl Interpreter {
     /// # Errors
     /// When the source doesn't compile, which the loader has already ruled out.
     pub fn new(program: Arc<Program>) -> Result<Self, Diagnostic> {
-        let state = State::new(&program)?;
-        Ok(Self {
-            program,
-            state: Some(state),
-        })
+        let state = Rc::new(State::new(&program)?);
+        Ok(Self { program, state })
     }
 
     /// The program that it runs.
@@ -62,49 +87,28 @@ impl Interpreter {
         &self.program
     }
 
-    /// Calls a hook with `arguments` behind its captured values. They are used up.
-    pub(super) fn call(
-        &mut self,
-        hook: HookId,
-        arguments: &mut [&mut Dynamic],
-    ) -> Result<Dynamic, Failure> {
-        let place = &self.program.hook(hook).place;
-        let state = match &mut self.state {
-            Some(state) => state,
-            empty => match State::new(&self.program) {
-                Ok(state) => empty.insert(state),
-                Err(error) => return Err(Failure::misuse(place, error.message)),
-            },
-        };
-        budget::start(&self.program.limits);
-        let name = &self.program.hook(hook).function.name;
-        let called = catch_unwind(AssertUnwindSafe(|| {
-            state.call(name, hook.0 as usize, arguments)
-        }));
-        match called {
-            // What ran out may have been caught by the program, in a callback of a native.
-            Ok(Ok(value)) => match Failure::exhausted(place) {
-                Some(failure) => Err(failure),
-                None => Ok(value),
-            },
-            Ok(Err(error)) => Err(Failure::from_rhai(&error, place)),
-            Err(_) => {
-                // Scope and caches may be left half done: never use them again.
-                let failure = Failure {
-                    kind: FailureKind::Panic,
-                    limit: None,
-                    place: place.clone(),
-                    message: "the interpreter panicked".to_owned(),
-                };
-                self.state = None;
-                Err(failure)
-            }
+    /// Whether none of its hooks is suspended: only then may it leave its thread.
+    pub fn is_idle(&self) -> bool {
+        Rc::strong_count(&self.state) == 1
+    }
+
+    /// Prepares a call of a hook, which begins when it is first resumed.
+    ///
+    /// # Errors
+    /// When there is no memory for its stack.
+    pub fn start<V: Said>(&mut self, hook: HookId) -> Result<Running<V>, Failure> {
+        if self.state.is_broken.get() {
+            let state = State::new(&self.program);
+            let state = state
+                .map_err(|error| Failure::misuse(&self.program.hook(hook).place, error.message))?;
+            self.state = Rc::new(state);
         }
+        Running::new(&self.state, hook)
     }
 }
 
 impl State {
-    fn new(program: &Program) -> Result<Self, Diagnostic> {
+    fn new(program: &Arc<Program>) -> Result<Self, Diagnostic> {
         let mut engine = sandbox::engine(&program.limits, &program.path_policy);
         let mut constants = Module::new();
         // No optimisation: the optimiser would put constants in the place of parameters and local
@@ -125,6 +129,12 @@ impl State {
         constants.build_index();
         engine.register_global_module(constants.into());
         refuse_in_hooks(&mut engine);
+        let pools = program.clone();
+        fetch_api::register(
+            &mut engine,
+            Rc::new(move |name| pools.pool_id(name)),
+            program.limits.fetch_timeout,
+        );
 
         if comparisons::are_used(&ast) {
             comparisons::refuse_mixed(&mut engine);
@@ -133,60 +143,100 @@ impl State {
             let constants = SharedConstants::new(RefCell::new(thawed));
             resolver::install(&mut engine, &ast, constants);
         }
-
-        let mut global = engine.new_global_runtime_state();
-        global.lib.push(ast.shared_lib().clone());
-        global.source = Some(program.file.as_str().into());
-        let mut caches = Caches::new();
-        // The base layer: without one, each call would drop what it looked up.
-        caches.push_fn_resolution_cache();
-        let captures = program
-            .hooks
-            .iter()
-            .map(|hook| {
-                let captures = hook.function.captures.iter();
-                captures.map(|value| value.thaw(&closures)).collect()
-            })
-            .collect();
+        let hooks = bodies(program, &ast, &closures)?;
         Ok(Self {
+            program: program.clone(),
             engine,
-            global,
-            caches,
-            scope: Scope::new(),
-            captures,
+            functions: ast.shared_lib().clone(),
+            hooks,
+            frames: RefCell::default(),
+            is_broken: Cell::new(false),
         })
     }
 
-    fn call(
-        &mut self,
-        name: &str,
-        hook: usize,
-        arguments: &mut [&mut Dynamic],
-    ) -> Result<Dynamic, Box<rhai::EvalAltResult>> {
-        if self.captures[hook].is_empty() {
-            return self.call_raw(name, arguments);
-        }
-        let mut captured = self.captures[hook].clone();
-        current::forget_answers();
-        let mut all: SmallVec<[&mut Dynamic; 8]> = captured.iter_mut().collect();
-        all.extend(arguments.iter_mut().map(|argument| &mut **argument));
-        self.call_raw(name, &mut all)
+    /// A frame for one call.
+    pub(super) fn take_frame(&self) -> Box<Frame> {
+        let kept = self.frames.borrow_mut().pop();
+        kept.unwrap_or_else(|| {
+            let mut global = self.engine.new_global_runtime_state();
+            global.lib.push(self.functions.clone());
+            global.source = Some(self.program.file.as_str().into());
+            let mut caches = Caches::new();
+            // The base layer: without one, each call would drop what it looked up.
+            caches.push_fn_resolution_cache();
+            Box::new(Frame {
+                global,
+                caches,
+                scope: Scope::new(),
+            })
+        })
     }
 
-    fn call_raw(
-        &mut self,
-        name: &str,
-        arguments: &mut [&mut Dynamic],
-    ) -> Result<Dynamic, Box<rhai::EvalAltResult>> {
-        // Nothing else sets Rhai's own counter back.
-        self.global.num_operations = 0;
-        EvalContext::new(
-            &self.engine,
-            &mut self.global,
-            &mut self.caches,
-            &mut self.scope,
-            None,
-        )
-        .call_fn_raw(name, false, false, arguments)
+    /// Takes a frame back after a call that ended, well or with an error.
+    pub(super) fn keep_frame(&self, mut frame: Box<Frame>) {
+        frame.scope.clear();
+        let mut frames = self.frames.borrow_mut();
+        if frames.len() < KEPT_FRAMES {
+            frames.push(frame);
+        }
     }
+
+    /// Runs a hook in `frame` with `arguments` behind its captured values.
+    pub(super) fn run(
+        &self,
+        hook: HookId,
+        frame: &mut Frame,
+        arguments: Arguments,
+    ) -> Result<Dynamic, Box<EvalAltResult>> {
+        let body = &self.hooks[hook.0 as usize];
+        let values = body.captures.iter().cloned().chain(arguments);
+        for (name, value) in body.parameters.iter().zip(values) {
+            frame.scope.push_dynamic(name.clone(), value);
+        }
+        if !body.captures.is_empty() {
+            current::forget_answers();
+        }
+        // Nothing else sets Rhai's own counter back.
+        frame.global.num_operations = 0;
+        let mut context = EvalContext::new(
+            &self.engine,
+            &mut frame.global,
+            &mut frame.caches,
+            &mut frame.scope,
+            None,
+        );
+        match context.eval_expression_tree(&(&body.block).into()) {
+            Err(error) => match *error {
+                EvalAltResult::Return(value, _) => Ok(value),
+                _ => Err(error),
+            },
+            ended => ended,
+        }
+    }
+}
+
+/// The bodies of all hooks, in the order of their numbers.
+fn bodies(program: &Program, ast: &AST, closures: &Closures) -> Result<Vec<Body>, Diagnostic> {
+    let functions: HashMap<_, _> = ast
+        .iter_fn_def()
+        .map(|function| ((function.name.as_str(), function.params.len()), function))
+        .collect();
+    let body = |hook: &Hook| {
+        let captures = &hook.function.captures;
+        let parameters = captures.len() + hook.kind.arguments();
+        let function = functions.get(&(hook.function.name.as_str(), parameters))?;
+        let position = Position::NONE;
+        let block = StmtBlock::new(syntax::body(function), position, position);
+        Some(Body {
+            block: Expr::Stmt(Box::new(block)),
+            parameters: function.params.iter().cloned().collect(),
+            captures: captures.iter().map(|value| value.thaw(closures)).collect(),
+        })
+    };
+    let body = |hook| {
+        body(hook).ok_or_else(|| {
+            Diagnostic::error(format!("the function `{}` is gone", hook.function.name))
+        })
+    };
+    program.hooks.iter().map(body).collect()
 }

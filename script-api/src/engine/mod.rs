@@ -2,30 +2,46 @@
 //!
 //! Each worker thread has an [`Interpreter`] of its own, without locks. It is made off the request
 //! path from the program's source and its frozen constants; it never runs the top level again.
+//!
+//! A hook runs on a stack of its own ([`Running`]), so that it can be suspended where it stands:
+//! while a call to another service is made, and to give others a turn.
 
 mod absent;
 mod answer_api;
 mod budget;
 mod collections;
 mod comparisons;
+mod coroutine;
 mod current;
 mod failure;
+mod fetch_api;
 mod hooks;
 mod interpreter;
+mod json;
+mod limits;
+mod progress;
+mod reply_api;
 mod request_api;
 pub(crate) mod resolver;
 mod response_api;
+mod running;
 pub(crate) mod sandbox;
+mod suspended;
 mod text_api;
 mod value_api;
 
-pub use budget::{Limits, MemoryCounter, count_memory_with};
+pub use budget::{MemoryCounter, count_memory_with};
+pub use current::Subject;
 pub use failure::{Failure, FailureKind, ScriptLimit};
-pub use hooks::{Choice, Verdict};
+pub use hooks::{Choice, Holds, Verdict};
 pub use interpreter::Interpreter;
+pub use limits::Limits;
 pub use request_api::REQUEST_PROPERTIES;
 pub use response_api::RESPONSE_PROPERTIES;
+pub use running::{Running, Said, Step};
+pub use suspended::suspended_hooks;
 
 pub(crate) use answer_api::ScriptAnswer;
 pub(crate) use budget::{Exhausted, exhausted, start as start_budget};
 pub(crate) use current::{NativeResult, error as native_error};
+pub(crate) use fetch_api::refuse_while_loading;

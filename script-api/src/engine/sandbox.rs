@@ -11,11 +11,10 @@ use rhai::{
 };
 
 use super::{
-    absent, answer_api, budget,
-    budget::Limits,
-    collections,
+    absent, answer_api, collections,
     current::{NativeResult, error},
-    request_api, response_api, text_api, value_api,
+    limits::Limits,
+    progress, reply_api, request_api, response_api, text_api, value_api,
 };
 use crate::path::PathPolicy;
 
@@ -58,11 +57,12 @@ pub(crate) fn engine(limits: &Limits, path_policy: &PathPolicy) -> Engine {
         .disable_symbol("eval")
         .on_print(|_| {})
         .on_debug(|_, _, _| {});
-    budget::install(&mut engine);
+    progress::install(&mut engine);
 
     request_api::register(&mut engine, *path_policy);
     response_api::register(&mut engine);
     answer_api::register(&mut engine);
+    reply_api::register(&mut engine, limits);
     value_api::register(&mut engine, limits.string);
     text_api::register(&mut engine, limits.string);
     absent::register(&mut engine);

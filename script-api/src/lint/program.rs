@@ -2,9 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use rhai::{
-    AST, ASTFlags, ASTNode, Expr, FnPtr, ImmutableString, Module, Position, Shared, Stmt, StmtBlock,
-};
+use rhai::{AST, ASTFlags, ASTNode, Expr, FnPtr, ImmutableString, Position, Stmt, StmtBlock};
+
+use crate::syntax;
 
 /// A function or closure of the program.
 pub(super) struct Function {
@@ -89,7 +89,7 @@ impl<'a> Program<'a> {
                 name: definition.name.clone(),
                 params: definition.params.iter().cloned().collect(),
                 captured: captured.get(&definition.name).copied().unwrap_or(0),
-                body: body(definition),
+                body: syntax::body(definition),
                 position: definition.body.start_position(),
             };
             let name = function.name.clone();
@@ -171,22 +171,6 @@ impl<'a> Program<'a> {
         self.named_functions()
             .map(|function| function.name.as_str())
     }
-}
-
-/// The statements of a function. Rhai keeps the type of a body to itself and
-/// shows its statements only through a walk, which lends them for the moment of
-/// a callback; so they are cloned.
-fn body(definition: &Shared<rhai::ScriptFuncDef>) -> Vec<Stmt> {
-    let mut module = Module::new();
-    module.set_script_fn(definition.clone());
-    let mut statements = Vec::new();
-    AST::new_from_module(module).walk(&mut |path: &[ASTNode<'_>]| {
-        if let [ASTNode::Stmt(statement)] = path {
-            statements.push((*statement).clone());
-        }
-        true
-    });
-    statements
 }
 
 /// The name of a closure, and how many variables it captures, when `block` is

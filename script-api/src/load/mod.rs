@@ -61,6 +61,7 @@ pub fn load(inputs: &Inputs) -> Result<Loaded, LoadError> {
     site_dsl::register(&mut engine, &draft);
     route_dsl::register(&mut engine);
     inputs::register(&mut engine, inputs, &draft);
+    engine::refuse_while_loading(&mut engine);
 
     let ast = engine
         .compile(&inputs.source)

@@ -63,6 +63,9 @@ fn stopped(error: &EvalAltResult, statement: Position, file: &str) -> Diagnostic
         Some(Exhausted::Operations) => "more operations than a program may use",
         Some(Exhausted::Time) => "more time than a program may use (5 s of CPU time)",
         Some(Exhausted::Memory) => "more memory than a program may use (256 MiB)",
+        Some(Exhausted::Stack) => "calls nested deeper than a program may nest them",
+        // Calls can't be made here at all.
+        Some(Exhausted::Fetches | Exhausted::Waiting) => return found,
     };
     let line = statement.line().unwrap_or(1);
     let column = statement.position().unwrap_or(1);

@@ -83,6 +83,14 @@ impl HookKind {
         }
     }
 
+    /// The kinds that may wait for other services, for messages.
+    pub(crate) const WAITING: &'static str = "`on_request`, `to` and `on_response`";
+
+    /// Whether it may wait for other services (`fetch`).
+    pub const fn may_wait(self) -> bool {
+        matches!(self, Self::OnRequest | Self::To | Self::OnResponse)
+    }
+
     /// How many arguments the function takes, captured values apart.
     pub const fn arguments(self) -> usize {
         match self {

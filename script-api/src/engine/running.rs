@@ -1,0 +1,148 @@
+//! A hook that runs, and may be suspended before it ends.
+
+use std::{
+    io,
+    marker::PhantomData,
+    panic::{AssertUnwindSafe, catch_unwind},
+    rc::Rc,
+};
+
+use corosensei::CoroutineResult;
+use rhai::{Dynamic, EvalAltResult};
+use smallvec::smallvec;
+
+use super::{
+    budget,
+    coroutine::{Pause, Task, Wake},
+    current::{self, Subject},
+    failure::{Failure, FailureKind},
+    interpreter::{Arguments, Frame, State},
+    request_api::RequestHandle,
+    response_api::ResponseHandle,
+};
+use crate::{
+    outbound::{Outgoing, Reply},
+    program::{HookId, HookKind},
+};
+
+/// What a hook did when it was resumed.
+#[derive(Debug)]
+pub enum Step<V> {
+    /// It ended.
+    Ended(Result<V, Failure>),
+    /// It waits for the answers to these calls: make them and give the replies, in their order, to
+    /// [`Running::answer`].
+    Calls(Vec<Outgoing>),
+    /// It has run for a while and is not at its end: let others have a turn, then call
+    /// [`Running::resume`] again.
+    Turn,
+}
+
+/// What a kind of hook says, made of the value that its function gives.
+pub trait Said: Sized {
+    #[doc(hidden)]
+    fn read(ended: &Ended<'_>, value: Dynamic) -> Result<Self, Failure>;
+}
+
+/// A call that has ended, for making something of its value.
+#[doc(hidden)]
+pub struct Ended<'a> {
+    pub(super) state: &'a State,
+    pub(super) hook: HookId,
+}
+
+/// One call of a hook. Dropping it before its end cancels it: what it holds is freed, and nothing
+/// more of it runs. It can't leave its thread.
+pub struct Running<V> {
+    task: Task<Done>,
+    state: Rc<State>,
+    hook: HookId,
+    has_begun: bool,
+    said: PhantomData<fn() -> V>,
+}
+
+/// How the interpreter ended, with what it ran in.
+type Done = (Box<Frame>, Result<Dynamic, Box<EvalAltResult>>);
+
+impl<V: Said> Running<V> {
+    pub(super) fn new(state: &Rc<State>, hook: HookId) -> Result<Self, Failure> {
+        let arguments: Arguments = match state.program.hook(hook).kind {
+            HookKind::OnResponse => {
+                smallvec![Dynamic::from(RequestHandle), Dynamic::from(ResponseHandle)]
+            }
+            _ => smallvec![Dynamic::from(RequestHandle)],
+        };
+        let mut frame = state.take_frame();
+        let runs = state.clone();
+        let task = Task::new(move || {
+            let ended = runs.run(hook, &mut frame, arguments);
+            (frame, ended)
+        });
+        let no_stack = |error: io::Error| {
+            let place = &state.program.hook(hook).place;
+            Failure::misuse(place, format!("no stack for the hook: {error}"))
+        };
+        Ok(Self {
+            task: task.map_err(no_stack)?,
+            state: state.clone(),
+            hook,
+            has_begun: false,
+            said: PhantomData,
+        })
+    }
+
+    /// Begins it, or goes on after a [`Step::Turn`]. The subject is the same each time.
+    pub fn resume(&mut self, subject: Subject<'_>) -> Step<V> {
+        self.go(subject, Wake::Go)
+    }
+
+    /// Goes on after [`Step::Calls`] with the replies, one for each call, in their order.
+    pub fn answer(&mut self, subject: Subject<'_>, replies: Vec<Reply>) -> Step<V> {
+        self.go(subject, Wake::Replies(replies))
+    }
+
+    fn go(&mut self, subject: Subject<'_>, wake: Wake) -> Step<V> {
+        if !std::mem::replace(&mut self.has_begun, true) {
+            let program = &self.state.program;
+            current::begin(program.hook(self.hook).kind);
+            budget::start(&program.limits);
+        }
+        let ran = catch_unwind(AssertUnwindSafe(|| {
+            subject.during(|| self.task.resume(wake))
+        }));
+        let (frame, value) = match ran {
+            Ok(Some(CoroutineResult::Return(done))) => done,
+            Ok(Some(CoroutineResult::Yield(Pause::Calls(calls)))) => return Step::Calls(calls),
+            Ok(Some(CoroutineResult::Yield(Pause::Turn))) => return Step::Turn,
+            Ok(None) => return Step::Ended(Err(self.failed("the hook has ended already"))),
+            Err(_) => {
+                // Its values may be half done: never use them again.
+                self.state.is_broken.set(true);
+                return Step::Ended(Err(Failure {
+                    kind: FailureKind::Panic,
+                    ..self.failed("the interpreter panicked")
+                }));
+            }
+        };
+        self.state.keep_frame(frame);
+        Step::Ended(self.read(value))
+    }
+
+    fn read(&self, value: Result<Dynamic, Box<EvalAltResult>>) -> Result<V, Failure> {
+        let place = &self.state.program.hook(self.hook).place;
+        let value = value.map_err(|error| Failure::from_rhai(&error, place))?;
+        // What ran out may have been caught by the program, in a callback of a native.
+        if let Some(failure) = Failure::exhausted(place) {
+            return Err(failure);
+        }
+        let ended = Ended {
+            state: &self.state,
+            hook: self.hook,
+        };
+        V::read(&ended, value)
+    }
+
+    fn failed(&self, message: &str) -> Failure {
+        Failure::misuse(&self.state.program.hook(self.hook).place, message)
+    }
+}
