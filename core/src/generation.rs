@@ -113,6 +113,8 @@ impl Generation {
             ScriptLimit::CallDepth => Limit::ScriptCallDepth,
             ScriptLimit::String => Limit::ScriptString,
             ScriptLimit::Items => Limit::ScriptItems,
+            ScriptLimit::Fetches => Limit::ScriptFetches,
+            ScriptLimit::Waiting => Limit::ScriptWaiting,
         });
     }
 

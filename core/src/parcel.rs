@@ -10,7 +10,8 @@ pub struct Parcel(Interpreter);
 // SAFETY: an `Interpreter` is not `Send` because it counts references without locks. All values
 // that share such a count are inside it: it is built by one function from a `Program`, which is
 // `Send` and `Sync` and holds no interpreter values; native handles in it count with atomics; and
-// what its calls return (`Verdict`, `Choice`, `Failure`) holds none of its values. So when it is
+// what its calls return (`Verdict`, `Choice`, `Failure`) holds none of its values. A call that is
+// suspended (`Running`) does, and so an interpreter is packed only when it is idle. So when it is
 // moved as a whole, nothing that it counts stays behind, and Rhai keeps nothing in thread-locals.
 unsafe impl Send for Parcel {}
 
@@ -24,7 +25,14 @@ impl Parcel {
     }
 
     /// Sends back an interpreter that its worker needs no more.
+    ///
+    /// # Panics
+    /// When a call of it is suspended: that shares values with it.
     pub(crate) fn pack(interpreter: Interpreter) -> Self {
+        assert!(
+            interpreter.is_idle(),
+            "a hook is suspended in the interpreter"
+        );
         Self(interpreter)
     }
 

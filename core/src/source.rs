@@ -185,6 +185,10 @@ fn script_limits(limits: &ScriptLimits) -> engine::Limits {
         call_depth: limits.call_depth,
         string: limits.string,
         items: limits.items,
+        fetches: limits.fetches,
+        fetch_timeout: limits.fetch_timeout,
+        waiting: limits.waiting,
+        waiting_memory: limits.waiting_memory,
     }
 }
 

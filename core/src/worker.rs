@@ -7,7 +7,11 @@
 use std::{cell::RefCell, sync::Arc, sync::OnceLock, sync::mpsc, thread};
 
 use arc_swap::ArcSwap;
-use edgewright_script::{diagnostic::Diagnostic, engine::Interpreter};
+use edgewright_script::{
+    diagnostic::Diagnostic,
+    engine::{Failure, FailureKind, Interpreter, Running, Said},
+    program::HookId,
+};
 
 use crate::{generation::Generation, parcel::Parcel};
 
@@ -90,14 +94,13 @@ pub fn current(shared: &ArcSwap<Generation>) -> Arc<Handle> {
     })
 }
 
-/// Runs `run` with this worker's interpreter for the generation of `handle`.
+/// Prepares a call of a hook on this worker's interpreter for the generation of `handle`, which must
+/// be kept until the call has ended.
 ///
 /// # Errors
-/// When the program does not compile, which was ruled out when it was loaded.
-pub fn interpreter<R>(
-    handle: &Arc<Handle>,
-    run: impl FnOnce(&mut Interpreter) -> R,
-) -> Result<R, Diagnostic> {
+/// When there is no stack for it; or when the program does not compile, which was ruled out when it
+/// was loaded.
+pub fn start<V: Said>(handle: &Arc<Handle>, hook: HookId) -> Result<Running<V>, Failure> {
     WORKER.with_borrow_mut(|worker| {
         let known = worker
             .interpreters
@@ -105,9 +108,14 @@ pub fn interpreter<R>(
             .position(|kept| kept.generation == handle.number);
         let index = match known {
             Some(index) => index,
-            None => worker.take(handle)?,
+            None => worker.take(handle).map_err(|error| Failure {
+                kind: FailureKind::Error,
+                limit: None,
+                place: handle.program.hook(hook).place.clone(),
+                message: format!("no interpreter: {}", error.summary()),
+            })?,
         };
-        Ok(run(&mut worker.interpreters[index].interpreter))
+        worker.interpreters[index].interpreter.start(hook)
     })
 }
 
@@ -132,7 +140,8 @@ impl Worker {
     fn retire(&mut self) {
         let mut index = 0;
         while index < self.interpreters.len() {
-            if self.interpreters[index].handle.strong_count() > 0 {
+            let kept = &self.interpreters[index];
+            if kept.handle.strong_count() > 0 || !kept.interpreter.is_idle() {
                 index += 1;
             } else {
                 let kept = self.interpreters.swap_remove(index);

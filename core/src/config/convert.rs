@@ -303,6 +303,36 @@ fn script(checks: &mut Checks<'_>, table: file::Script) -> ScriptLimits {
         table.items,
         1..=1_000_000,
     );
+    checks.count(
+        &mut script.fetches,
+        "script.fetches",
+        table.fetches,
+        1..=1000,
+    );
+    checks.time(
+        &mut script.fetch_timeout,
+        "script.fetch_timeout",
+        table.fetch_timeout,
+        *POSITIVE.start()..=Duration::from_secs(600),
+    );
+    checks.size(
+        &mut script.fetch_body,
+        "script.fetch_body",
+        table.fetch_body,
+        1..=16 * 1024 * KIB,
+    );
+    checks.count(
+        &mut script.waiting,
+        "script.waiting",
+        table.waiting,
+        1..=100_000,
+    );
+    checks.size(
+        &mut script.waiting_memory,
+        "script.waiting_memory",
+        table.waiting_memory,
+        1024 * KIB..=64 * 1024 * 1024 * KIB,
+    );
     script
 }
 

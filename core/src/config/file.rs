@@ -103,6 +103,11 @@ pub(super) struct Script {
     pub call_depth: Value<Count>,
     pub string: Value<Size>,
     pub items: Value<Count>,
+    pub fetches: Value<Count>,
+    pub fetch_timeout: Value<Time>,
+    pub fetch_body: Value<Size>,
+    pub waiting: Value<Count>,
+    pub waiting_memory: Value<Size>,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -68,6 +68,19 @@ pub struct ScriptLimits {
     /// `items`: elements of one array or map; 1 to 1,000,000. Default 4096: the interpreter
     /// copies them at each use.
     pub items: usize,
+    /// `fetches`: calls to other services in one call of a hook; 1 to 1000. Default 8.
+    pub fetches: u32,
+    /// `fetch_timeout`: for a call that names none, until its whole answer is there; 1 ms to 10 min.
+    /// Default 5 s.
+    pub fetch_timeout: Duration,
+    /// `fetch_body`: bytes of the body of one answer; 1 B to 16 MiB. Default 1 MiB.
+    pub fetch_body: usize,
+    /// `waiting`: hooks that may be suspended at a time in the whole process; 1 to 100,000. Default
+    /// 1000: each takes some 30 KiB and what it holds.
+    pub waiting: usize,
+    /// `waiting_memory`: bytes that all suspended hooks may hold together; 1 MiB to 64 GiB. Default
+    /// 256 MiB.
+    pub waiting_memory: usize,
 }
 
 impl Default for ScriptLimits {
@@ -79,6 +92,11 @@ impl Default for ScriptLimits {
             call_depth: 16,
             string: 64 * 1024,
             items: 4096,
+            fetches: 8,
+            fetch_timeout: Duration::from_secs(5),
+            fetch_body: 1024 * 1024,
+            waiting: 1000,
+            waiting_memory: 256 * 1024 * 1024,
         }
     }
 }

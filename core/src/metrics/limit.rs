@@ -45,6 +45,10 @@ limits! {
     ScriptString = "string",
     /// `[script] items` of one array or map.
     ScriptItems = "items",
+    /// `[script] fetches` of one hook call.
+    ScriptFetches = "fetches",
+    /// `[script] waiting` or `waiting_memory`.
+    ScriptWaiting = "waiting",
     /// The bound on route labels ([`MAX_ROUTES`](super::MAX_ROUTES)): one hit for each route that
     /// is counted under `overflow`.
     RouteLabels = "route_labels",

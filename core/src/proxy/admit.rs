@@ -1,11 +1,9 @@
 //! From a request's header to where it goes: normal form, route, hooks, destination.
 
-use std::sync::Arc;
-
 use edgewright_script::{
     answer::Answer,
-    engine::{Choice, Verdict},
-    program::{Destination, HookId, Match, Route, RouteId, SiteId},
+    engine::{Choice, Holds, Verdict},
+    program::{Destination, HookId, Match, PoolId, Route, RouteId, Site},
     request::Request,
     router::Template,
 };
@@ -16,11 +14,10 @@ use smallvec::SmallVec;
 use super::{
     client,
     context::{Context, Refusal, State},
-    hooks::{self, Failed},
+    hooks::{self, Exchange, Stopped},
     path,
     view::RequestView,
 };
-use crate::worker::Handle;
 
 /// Where a request goes.
 pub(super) enum Admission {
@@ -30,16 +27,21 @@ pub(super) enum Admission {
     Answer(Answer),
     /// Nowhere: it can't be served.
     Refuse(Refusal),
+    /// Nowhere: there is nobody to answer to.
+    ClientLeft,
 }
 
-impl From<Failed> for Admission {
-    fn from(_: Failed) -> Self {
-        Self::Refuse(Refusal::hook_failed())
+impl From<Stopped> for Admission {
+    fn from(stopped: Stopped) -> Self {
+        match stopped {
+            Stopped::Failed => Self::Refuse(Refusal::hook_failed()),
+            Stopped::ClientLeft => Self::ClientLeft,
+        }
     }
 }
 
-/// Decides where a request goes. Runs no I/O and waits for nothing.
-pub(super) fn admit(session: &mut Session, context: &mut Context) -> Admission {
+/// Decides where a request goes. Waits only where a hook does.
+pub(super) async fn admit(session: &mut Session, context: &mut Context) -> Admission {
     let Context { handle, state, .. } = context;
     let header = session.req_header_mut();
     if state.seen.odd_host {
@@ -55,50 +57,66 @@ pub(super) fn admit(session: &mut Session, context: &mut Context) -> Admission {
         Ok(Some(sent)) => state.rare().raw_path = Some(sent),
         Err(error) => return Admission::Refuse(Refusal::new(400, error.to_string())),
     }
-    match choose(session, handle, state) {
-        Ok(admission) => admission,
-        Err(failed) => failed.into(),
+    let mut exchange = Exchange::request(session, handle, state);
+    let found = find(&mut exchange, &[]);
+    match without_hooks(&found, &mut exchange) {
+        Some(admission) => admission,
+        None => {
+            // Boxed, so that requests without hooks don't carry its state.
+            let admission = Box::pin(with_hooks(found, &mut exchange)).await;
+            admission.unwrap_or_else(Admission::from)
+        }
     }
 }
 
-fn choose(
-    session: &mut Session,
-    handle: &Arc<Handle>,
-    state: &mut State,
-) -> Result<Admission, Failed> {
-    let mut rejected: SmallVec<[RouteId; 4]> = SmallVec::new();
-    loop {
-        let view = RequestView {
-            session,
-            generation: handle,
-            state,
-        };
-        match handle.program.find(&view, &rejected) {
-            Match::Found(found) => {
-                let route = handle.route(found.route);
-                state.route = Some(found.route);
-                state.site = Some(route.site);
-                state.captures = found.captures;
-                if !route.when.is_empty() && !holds(&route.when, session, handle, state)? {
-                    rejected.push(found.route);
-                    continue;
-                }
-                return go(route, session, handle, state);
-            }
-            Match::NoSite => {
-                forget_route(state);
-                return Ok(Admission::Refuse(Refusal::new(404, "no route")));
-            }
-            Match::NoRoute(site) => {
-                forget_route(state);
-                return unrouted(site, session, handle, state, None);
-            }
-            Match::MethodNotAllowed { site, allow } => {
-                forget_route(state);
-                return unrouted(site, session, handle, state, Some(&allow));
-            }
+/// Where a request goes for which no hook runs, which is most. `None` when one has to.
+fn without_hooks(found: &Found<'_>, exchange: &mut Exchange<'_>) -> Option<Admission> {
+    match found {
+        Found::Route(route) if route.when.is_empty() && route.on_request.is_empty() => {
+            native(&route.destination, exchange)
         }
+        Found::Nothing => Some(Admission::Refuse(Refusal::new(404, "no route"))),
+        Found::Site(site, allow) if site.on_request.is_empty() => Some(unrouted(allow.as_deref())),
+        Found::Route(_) | Found::Site(..) => None,
     }
+}
+
+/// What a request fits.
+enum Found<'a> {
+    Route(&'a Route),
+    /// No route of the site; or none for the method, then with the methods that there are.
+    Site(&'a Site, Option<String>),
+    Nothing,
+}
+
+/// Finds what a request fits, beside the routes that a `.when` has `rejected`, and notes it.
+fn find<'a>(exchange: &mut Exchange<'a>, rejected: &[RouteId]) -> Found<'a> {
+    let handle = exchange.handle;
+    let view = RequestView {
+        session: exchange.session,
+        generation: handle,
+        state: exchange.state,
+    };
+    let matched = handle.program.find(&view, rejected);
+    let state = &mut *exchange.state;
+    let (site, allow) = match matched {
+        Match::Found(found) => {
+            let route = handle.route(found.route);
+            state.route = Some(found.route);
+            state.site = Some(route.site);
+            state.captures = found.captures;
+            return Found::Route(route);
+        }
+        Match::NoSite => {
+            forget_route(state);
+            return Found::Nothing;
+        }
+        Match::NoRoute(site) => (site, None),
+        Match::MethodNotAllowed { site, allow } => (site, Some(allow)),
+    };
+    forget_route(state);
+    state.site = Some(site);
+    Found::Site(handle.program.site(site), allow)
 }
 
 /// A route whose `.when` said no leaves nothing behind.
@@ -107,16 +125,34 @@ fn forget_route(state: &mut State) {
     state.captures = Default::default();
 }
 
-fn holds(
-    conditions: &[HookId],
-    session: &mut Session,
-    handle: &Arc<Handle>,
-    state: &mut State,
-) -> Result<bool, Failed> {
+async fn with_hooks(
+    mut found: Found<'_>,
+    exchange: &mut Exchange<'_>,
+) -> Result<Admission, Stopped> {
+    let mut rejected: SmallVec<[RouteId; 4]> = SmallVec::new();
+    loop {
+        match found {
+            Found::Route(route) => {
+                if holds(&route.when, exchange).await? {
+                    return go(route, exchange).await;
+                }
+                rejected.extend(exchange.state.route);
+            }
+            Found::Nothing => return Ok(Admission::Refuse(Refusal::new(404, "no route"))),
+            // The hooks of the site run although no route fits: a gate of a site also hides what
+            // is not there.
+            Found::Site(site, allow) => {
+                let refused = gates(&site.on_request, exchange).await?;
+                return Ok(refused.map_or_else(|| unrouted(allow.as_deref()), Admission::Answer));
+            }
+        }
+        found = find(exchange, &rejected);
+    }
+}
+
+async fn holds(conditions: &[HookId], exchange: &mut Exchange<'_>) -> Result<bool, Stopped> {
     for &hook in conditions {
-        let holds = hooks::run(hook, session, handle, state, |interpreter, view| {
-            interpreter.when(hook, view)
-        })?;
+        let Holds(holds) = hooks::run(hook, exchange).await?;
         if !holds {
             return Ok(false);
         }
@@ -124,107 +160,72 @@ fn holds(
     Ok(true)
 }
 
-/// The hooks of the site run although no route fits: a gate of a site also hides what is not there.
-fn unrouted(
-    site: SiteId,
-    session: &mut Session,
-    handle: &Arc<Handle>,
-    state: &mut State,
-    allow: Option<&str>,
-) -> Result<Admission, Failed> {
-    state.site = Some(site);
-    if let Some(answer) = gates(
-        &handle.program.site(site).on_request,
-        session,
-        handle,
-        state,
-    )? {
-        return Ok(Admission::Answer(answer));
-    }
+/// The answer to a request that fits no route of its site, or none that takes its method.
+fn unrouted(allow: Option<&str>) -> Admission {
     let Some(allow) = allow else {
-        return Ok(Admission::Refuse(Refusal::new(404, "no route")));
+        return Admission::Refuse(Refusal::new(404, "no route"));
     };
     let answer = Answer::new(405, "405 method not allowed\n").and_then(|mut answer| {
         answer.add_header("allow", allow)?;
         Ok(answer)
     });
-    Ok(answer.map_or_else(
+    answer.map_or_else(
         |_| Admission::Refuse(Refusal::new(405, "method not allowed")),
         Admission::Answer,
-    ))
+    )
 }
 
 /// Runs gates in order until one answers.
-fn gates(
-    gates: &[HookId],
-    session: &mut Session,
-    handle: &Arc<Handle>,
-    state: &mut State,
-) -> Result<Option<Answer>, Failed> {
+async fn gates(gates: &[HookId], exchange: &mut Exchange<'_>) -> Result<Option<Answer>, Stopped> {
     for &hook in gates {
-        let verdict = hooks::run(hook, session, handle, state, |interpreter, view| {
-            interpreter.on_request(hook, view)
-        })?;
-        if let Verdict::Answer(answer) = verdict {
+        if let Verdict::Answer(answer) = hooks::run(hook, exchange).await? {
             return Ok(Some(answer));
         }
     }
     Ok(None)
 }
 
-fn go(
-    route: &Route,
-    session: &mut Session,
-    handle: &Arc<Handle>,
-    state: &mut State,
-) -> Result<Admission, Failed> {
-    if let Some(answer) = gates(&route.on_request, session, handle, state)? {
+async fn go(route: &Route, exchange: &mut Exchange<'_>) -> Result<Admission, Stopped> {
+    if let Some(answer) = gates(&route.on_request, exchange).await? {
         return Ok(Admission::Answer(answer));
     }
-    Ok(match &route.destination {
-        Destination::Pool(pool) => {
-            state.pool = Some(*pool);
-            Admission::Proxy
-        }
-        Destination::Split(split) => {
-            state.pool = Some(split.pick(fastrand::u64(..)));
-            Admission::Proxy
-        }
-        Destination::Respond(answer) => Admission::Answer(answer.clone()),
-        Destination::RespondFunction(hook) => Admission::Answer(hooks::run(
-            *hook,
-            session,
-            handle,
-            state,
-            |interpreter, view| interpreter.respond(*hook, view),
-        )?),
-        Destination::Redirect(status, target) => redirect(*status, target, session, handle, state),
-        Destination::Function(hook) => {
-            let choice = hooks::run(*hook, session, handle, state, |interpreter, view| {
-                interpreter.choose(*hook, view)
-            })?;
-            match choice {
-                Choice::Answer(answer) => return Ok(Admission::Answer(answer)),
-                Choice::Pool(pool) => state.pool = Some(pool),
-                Choice::Split(split) => state.pool = Some(split.pick(fastrand::u64(..))),
-            }
-            Admission::Proxy
-        }
+    let choice = match &route.destination {
+        Destination::RespondFunction(hook) => Choice::Answer(hooks::run(*hook, exchange).await?),
+        Destination::Function(hook) => hooks::run(*hook, exchange).await?,
+        destination => match native(destination, exchange) {
+            Some(admission) => return Ok(admission),
+            None => unreachable!("only functions are not native"),
+        },
+    };
+    Ok(match choice {
+        Choice::Answer(answer) => Admission::Answer(answer),
+        Choice::Pool(pool) => to(pool, exchange),
+        Choice::Split(split) => to(split.pick(fastrand::u64(..)), exchange),
     })
 }
 
+/// Where a destination leads that is no function. `None` for functions.
+fn native(destination: &Destination, exchange: &mut Exchange<'_>) -> Option<Admission> {
+    Some(match destination {
+        Destination::Pool(pool) => to(*pool, exchange),
+        Destination::Split(split) => to(split.pick(fastrand::u64(..)), exchange),
+        Destination::Respond(answer) => Admission::Answer(answer.clone()),
+        Destination::Redirect(status, target) => redirect(*status, target, exchange),
+        Destination::RespondFunction(_) | Destination::Function(_) => return None,
+    })
+}
+
+fn to(pool: PoolId, exchange: &mut Exchange<'_>) -> Admission {
+    exchange.state.pool = Some(pool);
+    Admission::Proxy
+}
+
 /// The query goes along unless the target has one of its own.
-fn redirect(
-    status: StatusCode,
-    target: &Template,
-    session: &mut Session,
-    handle: &Arc<Handle>,
-    state: &mut State,
-) -> Admission {
+fn redirect(status: StatusCode, target: &Template, exchange: &mut Exchange<'_>) -> Admission {
     let view = RequestView {
-        session,
-        generation: handle,
-        state,
+        session: exchange.session,
+        generation: exchange.handle,
+        state: exchange.state,
     };
     let mut location = String::new();
     target.render(view.matched_path(), &view.state.captures, &mut location);

@@ -1,51 +1,86 @@
-//! Runs hooks and tells of their failures: one log line and one metric each.
+//! Runs hooks, waits for them where they wait, and tells of their failures: one log line and one
+//! metric each.
 
 use std::sync::Arc;
 
 use edgewright_script::{
-    engine::{Failure, Interpreter, Verdict},
+    engine::{Failure, Running, Said, Step, Subject, Verdict},
+    outbound::{Outgoing, Reply},
     program::HookId,
 };
 use pingora_http::ResponseHeader;
 use pingora_proxy::Session;
+use send_wrapper::SendWrapper;
 
 use super::{
     context::State,
+    presence::Presence,
     view::{RequestView, ResponseView},
 };
-use crate::worker::{self, Handle};
+use crate::{
+    outbound,
+    worker::{self, Handle},
+};
 
-/// A hook failed, and that has been told.
-#[derive(Debug)]
-pub(super) struct Failed;
+/// Why a hook said nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stopped {
+    /// It failed, and that has been told.
+    Failed,
+    /// The client left while it waited.
+    ClientLeft,
+}
 
-/// Runs one hook on this worker's interpreter.
-pub(super) fn run<R>(
-    hook: HookId,
-    session: &mut Session,
-    handle: &Arc<Handle>,
-    state: &mut State,
-    call: impl FnOnce(&mut Interpreter, &mut RequestView<'_>) -> Result<R, Failure>,
-) -> Result<R, Failed> {
-    let route = state.route;
-    let mut view = RequestView {
-        session,
-        generation: handle,
-        state,
-    };
-    let done = match worker::interpreter(handle, |interpreter| call(interpreter, &mut view)) {
-        Ok(done) => done,
-        Err(error) => {
-            tracing::error!("no interpreter: {}", error.summary());
-            return Err(Failed);
+/// What a hook runs for.
+pub(super) struct Exchange<'a> {
+    pub(super) session: &'a mut Session,
+    pub(super) handle: &'a Arc<Handle>,
+    pub(super) state: &'a mut State,
+    /// The response to the request, and whether the proxy made it itself.
+    pub(super) response: Option<(&'a mut ResponseHeader, bool)>,
+}
+
+impl<'a> Exchange<'a> {
+    /// Of a request that has no response yet.
+    pub(super) fn request(
+        session: &'a mut Session,
+        handle: &'a Arc<Handle>,
+        state: &'a mut State,
+    ) -> Self {
+        Self {
+            session,
+            handle,
+            state,
+            response: None,
         }
-    };
-    done.map_err(|failure| {
-        let kind = handle.program.hook(hook).kind.name();
-        let metrics = handle.metrics_of(route);
+    }
+
+    /// Lets a hook look at it and change it.
+    fn lend<R>(&mut self, look: impl FnOnce(Subject<'_>) -> R) -> R {
+        let mut request = RequestView {
+            session: self.session,
+            generation: self.handle,
+            state: self.state,
+        };
+        match &mut self.response {
+            None => look(Subject::Request(&mut request)),
+            Some((header, is_local)) => {
+                let mut response = ResponseView {
+                    header,
+                    is_local: *is_local,
+                };
+                look(Subject::Exchange(&mut request, &mut response))
+            }
+        }
+    }
+
+    /// Tells of a failure.
+    fn failed(&self, hook: HookId, failure: &Failure) -> Stopped {
+        let kind = self.handle.program.hook(hook).kind.name();
+        let metrics = self.handle.metrics_of(self.state.route);
         metrics.script_failure(kind, failure.kind);
         if let Some(limit) = failure.limit {
-            handle.limit_hit(limit);
+            self.handle.limit_hit(limit);
         }
         tracing::error!(
             "script failure route={} hook={kind} at={} kind={} error={}",
@@ -54,18 +89,102 @@ pub(super) fn run<R>(
             failure.kind.name(),
             failure.message,
         );
-        Failed
-    })
+        Stopped::Failed
+    }
+}
+
+/// Runs one hook on this worker's interpreter.
+///
+/// Most hooks run through without waiting; nothing is allocated for them here.
+pub(super) async fn run<V: Said + 'static>(
+    hook: HookId,
+    exchange: &mut Exchange<'_>,
+) -> Result<V, Stopped> {
+    let said = match begin(hook, exchange) {
+        Begun::Ended(said) => said,
+        Begun::Waits(waiting) => {
+            let waits = SendWrapper::new(wait(waiting, exchange));
+            Box::pin(waits).await?
+        }
+    };
+    said.map_err(|failure| exchange.failed(hook, &failure))
+}
+
+enum Begun<V> {
+    Ended(Result<V, Failure>),
+    Waits(Box<SendWrapper<Waiting<V>>>),
+}
+
+/// A hook that has not ended, and what it did last.
+struct Waiting<V> {
+    running: Running<V>,
+    step: Step<V>,
+    /// Kept to the end, so that the interpreter of this generation stays on this worker.
+    _handle: Arc<Handle>,
+}
+
+fn begin<V: Said>(hook: HookId, exchange: &mut Exchange<'_>) -> Begun<V> {
+    let started = worker::start(exchange.handle, hook);
+    let mut running = match started {
+        Ok(running) => running,
+        Err(failure) => return Begun::Ended(Err(failure)),
+    };
+    match exchange.lend(|subject| running.resume(subject)) {
+        Step::Ended(said) => Begun::Ended(said),
+        step => Begun::Waits(Box::new(SendWrapper::new(Waiting {
+            running,
+            step,
+            _handle: exchange.handle.clone(),
+        }))),
+    }
+}
+
+/// Runs a hook to its end. Dropped before, it is cancelled.
+async fn wait<V: Said>(
+    waiting: Box<SendWrapper<Waiting<V>>>,
+    exchange: &mut Exchange<'_>,
+) -> Result<Result<V, Failure>, Stopped> {
+    let Waiting {
+        mut running,
+        mut step,
+        _handle,
+    } = (*waiting).take();
+    loop {
+        step = match step {
+            Step::Ended(said) => return Ok(said),
+            Step::Turn => {
+                tokio::task::yield_now().await;
+                exchange.lend(|subject| running.resume(subject))
+            }
+            Step::Calls(calls) => {
+                let replies = replies(&calls, exchange).await?;
+                exchange.lend(|subject| running.answer(subject, replies))
+            }
+        };
+    }
+}
+
+/// Makes the calls that a hook waits for, as long as its client does.
+async fn replies(calls: &[Outgoing], exchange: &Exchange<'_>) -> Result<Vec<Reply>, Stopped> {
+    let calls = outbound::call_all(calls, exchange.handle);
+    let Some(client) = Presence::watch(exchange.session) else {
+        return Ok(calls.await);
+    };
+    tokio::select! {
+        biased;
+        replies = calls => Ok(replies),
+        () = client.ends() => Err(Stopped::ClientLeft),
+    }
 }
 
 /// Runs the `on_response` hooks of the route, or of the site when no route fits.
-pub(super) fn on_response(
+pub(super) async fn on_response(
     session: &mut Session,
     handle: &Arc<Handle>,
     state: &mut State,
     header: &mut ResponseHeader,
     is_local: bool,
-) -> Result<Verdict, Failed> {
+) -> Result<Verdict, Stopped> {
     if std::mem::replace(&mut state.response_hooks_done, true) {
         return Ok(Verdict::Continue);
     }
@@ -75,11 +194,13 @@ pub(super) fn on_response(
         (None, None) => return Ok(Verdict::Continue),
     };
     for &hook in hooks {
-        let mut response = ResponseView { header, is_local };
-        let verdict = run(hook, session, handle, state, |interpreter, request| {
-            interpreter.on_response(hook, request, &mut response)
-        })?;
-        if let Verdict::Answer(answer) = verdict {
+        let mut exchange = Exchange {
+            session,
+            handle,
+            state,
+            response: Some((header, is_local)),
+        };
+        if let Verdict::Answer(answer) = run(hook, &mut exchange).await? {
             return Ok(Verdict::Answer(answer));
         }
     }

@@ -5,13 +5,14 @@ use std::{sync::Arc, time::SystemTime};
 use bytes::Bytes;
 use edgewright_script::{answer::Answer, engine::Verdict};
 use http::{HeaderValue, Method, StatusCode, header};
-use pingora_error::Result;
+use pingora_error::{Error, ErrorType, Result};
 use pingora_http::ResponseHeader;
 use pingora_proxy::Session;
 
 use super::{
     context::{Refusal, State},
-    filters, hooks,
+    filters,
+    hooks::{self, Stopped},
 };
 use crate::worker::Handle;
 
@@ -22,7 +23,7 @@ pub(super) async fn answer(
     state: &mut State,
     answer: Answer,
 ) -> Result<()> {
-    let (header, body) = finish(session, handle, state, answer)?;
+    let (header, body) = finish(session, handle, state, answer).await?;
     write(session, header, body).await
 }
 
@@ -47,7 +48,7 @@ pub(super) async fn refuse(
 }
 
 /// Runs hooks and header filters over an answer.
-fn finish(
+async fn finish(
     session: &mut Session,
     handle: &Arc<Handle>,
     state: &mut State,
@@ -55,13 +56,14 @@ fn finish(
 ) -> Result<(Box<ResponseHeader>, Bytes)> {
     let mut header = header_of(&answer)?;
     let mut body = answer.body;
-    match hooks::on_response(session, handle, state, &mut header, true) {
+    match hooks::on_response(session, handle, state, &mut header, true).await {
         Ok(Verdict::Continue) => {}
         Ok(Verdict::Answer(other)) => {
             header = header_of(&other)?;
             body = other.body;
         }
-        Err(hooks::Failed) => {
+        Err(Stopped::ClientLeft) => return Err(Error::new_down(ErrorType::ConnectionClosed)),
+        Err(Stopped::Failed) => {
             let refusal = Refusal::hook_failed();
             let text = format!("{} {}\n", refusal.status, refusal.reason);
             header = Box::new(ResponseHeader::build(refusal.status, Some(4))?);

@@ -14,6 +14,7 @@ mod hooks;
 pub mod hygiene;
 mod local;
 mod path;
+mod presence;
 mod upstream;
 mod view;
 
@@ -39,6 +40,7 @@ use crate::{
 };
 use admit::Admission;
 use context::Refusal;
+use hooks::Stopped;
 
 /// What all requests share.
 pub struct Shared {
@@ -65,6 +67,11 @@ impl Edge {
 /// An error that only says: what is to be answered stands in the context.
 fn refused(status: u16) -> Box<Error> {
     Error::new_in(ErrorType::HTTPStatus(status))
+}
+
+/// The end of a request whose client left while a hook waited.
+fn client_left() -> Box<Error> {
+    Error::new_down(ErrorType::ConnectionClosed)
 }
 
 #[async_trait]
@@ -139,7 +146,7 @@ impl ProxyHttp for Edge {
     }
 
     async fn request_filter(&self, session: &mut Session, context: &mut Context) -> Result<bool> {
-        match admit::admit(session, context) {
+        match admit::admit(session, context).await {
             Admission::Proxy => {
                 let config = &context.handle.config;
                 if config.server.forwarded_headers {
@@ -158,6 +165,7 @@ impl ProxyHttp for Edge {
                 Box::pin(local::refuse(session, handle, state, &refusal)).await?;
                 Ok(true)
             }
+            Admission::ClientLeft => Err(client_left()),
         }
     }
 
@@ -268,7 +276,9 @@ impl ProxyHttp for Edge {
             return Ok(());
         };
         if !route.on_response.is_empty() {
-            match hooks::on_response(session, handle, state, response, false) {
+            let said = hooks::on_response(session, handle, state, response, false);
+            // Boxed, so that requests without hooks don't carry its state.
+            match Box::pin(said).await {
                 Ok(Verdict::Continue) => {}
                 Ok(Verdict::Answer(answer)) => {
                     let status = answer.status.as_u16();
@@ -276,10 +286,11 @@ impl ProxyHttp for Edge {
                     state.answered = true;
                     return Err(refused(status));
                 }
-                Err(hooks::Failed) => {
+                Err(Stopped::Failed) => {
                     state.refusal = Some(Refusal::hook_failed());
                     return Err(refused(500));
                 }
+                Err(Stopped::ClientLeft) => return Err(client_left()),
             }
         }
         filters::change_response(response, &route.response_headers);

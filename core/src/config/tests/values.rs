@@ -69,6 +69,11 @@ memory = "1MiB"
 call_depth = 8
 string = "1KiB"
 items = 10
+fetches = 3
+fetch_timeout = "700ms"
+fetch_body = "4KiB"
+waiting = 20
+waiting_memory = "8MiB"
 
 [path]
 empty_segment = "keep"
@@ -159,6 +164,11 @@ fn every_key_reaches_the_model() {
             call_depth: 8,
             string: 1024,
             items: 10,
+            fetches: 3,
+            fetch_timeout: millis(700),
+            fetch_body: 4096,
+            waiting: 20,
+            waiting_memory: 8 * 1024 * 1024,
         },
         path: PathPolicy {
             empty_segment: Handling::Keep,

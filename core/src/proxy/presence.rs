@@ -1,0 +1,45 @@
+//! Whether a client is still there while nothing is read from it or written to it.
+
+use std::{io, os::fd::BorrowedFd};
+
+use pingora_proxy::Session;
+use tokio::{io::Interest, net::TcpStream};
+
+/// Watches the connection of a client.
+pub(super) struct Presence {
+    connection: TcpStream,
+}
+
+impl Presence {
+    /// Watches the client of `session`. `None` when it can't be watched, for want of open files.
+    pub(super) fn watch(session: &Session) -> Option<Self> {
+        let fd = session.as_http1()?.stream().id();
+        // SAFETY: the stream keeps its descriptor open as long as the session is borrowed; it is
+        // only borrowed until the next line.
+        let connection = unsafe { BorrowedFd::borrow_raw(fd) };
+        // A descriptor of our own: Pingora has registered its own for its reads and writes.
+        let connection = connection.try_clone_to_owned().ok()?;
+        let connection = TcpStream::from_std(connection.into()).ok()?;
+        Some(Self { connection })
+    }
+
+    /// Returns when the client has closed its side of the connection, or the connection is lost.
+    /// Nothing is read: what the client sends meanwhile stays where it is.
+    ///
+    /// A client that closes only its own side counts as gone, as for Pingora itself.
+    pub(super) async fn ends(&self) {
+        loop {
+            match self.connection.ready(Interest::READABLE).await {
+                Ok(ready) if ready.is_read_closed() => return,
+                // Something has arrived. To say that nothing was there makes the next turn wait
+                // for more.
+                Ok(_) => {
+                    let nothing = || io::Result::<()>::Err(io::ErrorKind::WouldBlock.into());
+                    let _ = self.connection.try_io(Interest::READABLE, nothing);
+                }
+                // The runtime ends.
+                Err(_) => std::future::pending().await,
+            }
+        }
+    }
+}
