@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// What a call's options may be.
-const OPTIONS: [&str; 5] = ["method", "path", "headers", "body", "timeout"];
+pub(crate) const OPTIONS: [&str; 5] = ["method", "path", "headers", "body", "timeout"];
 
 /// The option of `fetch_all` that names who is called.
 const TO: &str = "to";
@@ -222,23 +222,18 @@ fn url(to: &str) -> NativeResult<Option<(Recipient, String)>> {
             "credentials don't stand in a URL: set the header `authorization`",
         ));
     }
-    let host = authority
-        .host()
-        .trim_start_matches('[')
-        .trim_end_matches(']');
-    if host.is_empty() {
+    let host = authority.host();
+    let plain = host.trim_start_matches('[').trim_end_matches(']');
+    if plain.is_empty() {
         return Err(wrong("it names no host"));
     }
-    let port = match (authority.port(), authority.port_u16()) {
-        (_, Some(port)) => port,
-        (None, None) => {
-            if tls {
-                443
-            } else {
-                80
-            }
+    let port = match authority.port_u16() {
+        Some(port) => port,
+        None if authority.as_str() != host => {
+            return Err(wrong("its port is no number up to 65535"));
         }
-        (Some(_), None) => return Err(wrong("its port is no number up to 65535")),
+        None if tls => 443,
+        None => 80,
     };
     let target = parsed
         .path_and_query()
@@ -250,7 +245,7 @@ fn url(to: &str) -> NativeResult<Option<(Recipient, String)>> {
     };
     let recipient = Recipient::Server {
         tls,
-        host: host.to_ascii_lowercase(),
+        host: plain.to_ascii_lowercase(),
         port,
     };
     Ok(Some((recipient, target)))

@@ -44,4 +44,4 @@ pub use suspended::suspended_hooks;
 pub(crate) use answer_api::ScriptAnswer;
 pub(crate) use budget::{Exhausted, exhausted, start as start_budget};
 pub(crate) use current::{NativeResult, error as native_error};
-pub(crate) use fetch_api::refuse_while_loading;
+pub(crate) use fetch_api::{OPTIONS as FETCH_OPTIONS, refuse_while_loading};

@@ -17,6 +17,7 @@ mod comparisons;
 mod conditions;
 mod currying;
 mod discarded;
+mod fetches;
 mod findings;
 mod forbidden;
 mod functions;
@@ -97,12 +98,24 @@ impl<'a> Linter<'a> {
         findings.into_sorted()
     }
 
+    /// The check that asks for the pools, for the whole program; nothing while they aren't known.
+    #[must_use]
+    pub fn check_fetches(&self) -> Vec<Diagnostic> {
+        let mut findings = Findings::new(self.known.file);
+        if let Some(pools) = self.known.pools {
+            let checks: &mut [&mut dyn Check<'_>] = &mut [&mut fetches::Fetches { pools }];
+            Walker::new(&self.program, checks, &mut findings).walk_program();
+        }
+        findings.into_sorted()
+    }
+
     /// The checks for a function or closure that is used as a hook, by its
     /// name (Rhai's own name, `anon$…`, for a closure). A name that the program
     /// doesn't define has no findings: whoever registers the hook reports it.
     #[must_use]
     pub fn check_hook(&self, name: &str, kind: HookKind) -> Vec<Diagnostic> {
         let mut findings = Findings::new(self.known.file);
+        fetches::check_hook(&self.program, name, kind, &mut findings);
         for function in hooks::candidates(&self.program, name, kind) {
             results::check(&self.program, function, kind, &mut findings);
             if let (HookKind::To, Some(pools)) = (kind, self.known.pools) {

@@ -123,6 +123,7 @@ pub fn load(inputs: &Inputs) -> Result<Loaded, LoadError> {
         ..known
     };
     let linter = Linter::new(&ast, &known);
+    findings.extend(linter.check_fetches());
     let mut checked = HashSet::new();
     for hook in &program.hooks {
         if checked.insert((&hook.function.name, hook.kind)) {

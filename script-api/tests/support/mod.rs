@@ -59,6 +59,19 @@ pub fn program(source: &str) -> Runner {
     }
 }
 
+/// A program with inputs of its own.
+pub fn program_of(inputs: &Inputs) -> Runner {
+    let program = match load(inputs) {
+        Ok(loaded) => Arc::new(loaded.program),
+        Err(LoadError::Invalid(found)) => panic!("{found}"),
+        Err(LoadError::Changed) => panic!("files in memory don't change"),
+    };
+    Runner {
+        interpreter: Interpreter::new(program.clone()).unwrap(),
+        program,
+    }
+}
+
 /// The errors of a program that must not load, one a line.
 pub fn errors(source: &str) -> String {
     match try_load(source) {
