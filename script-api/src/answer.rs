@@ -76,6 +76,23 @@ impl Answer {
         Ok(())
     }
 
+    /// The same answer, sharing nothing with this one whose count other threads may write.
+    pub(crate) fn unshared(&self) -> Self {
+        let value = |value: &HeaderValue| {
+            // What was a value is one.
+            HeaderValue::from_bytes(value.as_bytes()).unwrap_or_else(|_| value.clone())
+        };
+        Self {
+            status: self.status,
+            headers: self
+                .headers
+                .iter()
+                .map(|(name, text)| (name.clone(), value(text)))
+                .collect(),
+            body: Bytes::copy_from_slice(&self.body),
+        }
+    }
+
     /// The first value of the header field `name`.
     pub fn header(&self, name: &HeaderName) -> Option<&HeaderValue> {
         self.headers

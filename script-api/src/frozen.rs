@@ -7,7 +7,7 @@ use rhai::{AST, ASTNode, Array, Dynamic, Expr, FnPtr, Map};
 
 use crate::{
     answer::Answer,
-    engine::ScriptAnswer,
+    engine::{Local, ScriptAnswer},
     values::{Cidr, Regex, Table},
 };
 
@@ -85,10 +85,10 @@ impl Frozen {
                     entries.map(|(key, value)| (key.as_str().into(), value.thaw(closures)));
                 entries.collect::<Map>().into()
             }
-            Self::Table(table) => Dynamic::from(table.clone()),
-            Self::Cidr(cidr) => Dynamic::from(cidr.clone()),
-            Self::Regex(regex) => Dynamic::from(regex.clone()),
-            Self::Answer(answer) => Dynamic::from(ScriptAnswer(answer.clone())),
+            Self::Table(table) => Dynamic::from(Local::new(table.clone())),
+            Self::Cidr(cidr) => Dynamic::from(Local::new(cidr.clone())),
+            Self::Regex(regex) => Dynamic::from(Local::new(regex.with_own_cache())),
+            Self::Answer(answer) => Dynamic::from(ScriptAnswer(answer.unshared())),
             Self::Function(function) => function.thaw(closures),
         }
     }
@@ -180,14 +180,14 @@ fn freeze(value: &Dynamic, depth: usize) -> Result<Frozen, String> {
             .map(|(key, value)| Ok((key.to_string(), freeze(value, depth + 1)?)));
         return entries.collect::<Result<_, String>>().map(Frozen::Map);
     }
-    if let Some(table) = value.read_lock::<Table>() {
-        return Ok(Frozen::Table(table.clone()));
+    if let Some(table) = value.read_lock::<Local<Table>>() {
+        return Ok(Frozen::Table(Table::clone(&table)));
     }
-    if let Some(cidr) = value.read_lock::<Cidr>() {
-        return Ok(Frozen::Cidr(cidr.clone()));
+    if let Some(cidr) = value.read_lock::<Local<Cidr>>() {
+        return Ok(Frozen::Cidr(Cidr::clone(&cidr)));
     }
-    if let Some(regex) = value.read_lock::<Regex>() {
-        return Ok(Frozen::Regex(regex.clone()));
+    if let Some(regex) = value.read_lock::<Local<Regex>>() {
+        return Ok(Frozen::Regex(Regex::clone(&regex)));
     }
     if let Some(answer) = value.read_lock::<ScriptAnswer>() {
         return Ok(Frozen::Answer(ScriptAnswer::answer(&answer).clone()));

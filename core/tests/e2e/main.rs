@@ -20,6 +20,7 @@ mod demo;
 mod endings;
 mod failing_upstream;
 mod fd_limit;
+mod fetch;
 mod filters;
 mod forwarding;
 mod gate_error;

@@ -146,3 +146,102 @@ impl<V: Said> Running<V> {
         Failure::misuse(&self.state.program.hook(self.hook).place, message)
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::{rc::Rc, sync::Arc};
+
+    use super::*;
+    use crate::{
+        engine::{Interpreter, Limits, Verdict},
+        load::{Inputs, load},
+        memory::MemoryRequest,
+        path::PathPolicy,
+        program::Program,
+        values::{FileError, Files},
+    };
+
+    struct NoFiles;
+
+    impl Files for NoFiles {
+        fn read(&self, name: &str) -> Result<Vec<u8>, FileError> {
+            Err(FileError::NotFound(name.to_owned()))
+        }
+    }
+
+    fn program(source: &str) -> Arc<Program> {
+        let inputs = Inputs {
+            file: "routes.rhai".to_owned(),
+            source: source.to_owned(),
+            files: Rc::new(NoFiles),
+            environment: Rc::new(|_| None),
+            pools: vec!["web".to_owned()],
+            limits: Limits::default(),
+            path_policy: PathPolicy::default(),
+        };
+        Arc::new(load(&inputs).unwrap().program)
+    }
+
+    #[test]
+    fn a_panic_ends_its_hook_alone() {
+        let program = program(
+            "const N = 7;
+             route(\"/panics\").on_request(|req| { let a = [1]; a.map(|x| panic_on_purpose()); }).to(\"web\");
+             route(\"/waits\").on_request(|req| { let r = fetch(\"web\"); if N != 7 || r.status != 502 { return respond(500); } }).to(\"web\");",
+        );
+        let hooks = [0, 1].map(|route: usize| program.routes[route].on_request[0]);
+        let mut interpreter = Interpreter::new(program).unwrap();
+        let mut request = MemoryRequest::new("GET", "a", "/");
+        let mut waits = interpreter.start::<Verdict>(hooks[1]).unwrap();
+        let step = waits.resume(Subject::Request(&mut request));
+        assert!(matches!(step, Step::Calls(_)));
+
+        for _ in 0..2 {
+            let failure = interpreter.on_request(hooks[0], &mut request).unwrap_err();
+            assert_eq!(failure.kind, FailureKind::Panic);
+            assert_eq!(failure.limit, None);
+        }
+
+        // A hook that waited meanwhile ends in the engine that it began in, others in a new one.
+        let failed = Err(crate::outbound::CallFailure {
+            kind: crate::outbound::CallFailureKind::Broken,
+            message: "broken".to_owned(),
+        });
+        let step = waits.answer(Subject::Request(&mut request), vec![failed]);
+        assert!(
+            matches!(step, Step::Ended(Ok(Verdict::Continue))),
+            "{step:?}"
+        );
+        assert!(matches!(
+            interpreter.on_request(hooks[1], &mut request),
+            Ok(Verdict::Answer(_))
+        ));
+        assert!(interpreter.is_idle());
+    }
+
+    #[test]
+    fn what_a_cancelled_hook_holds_is_freed() {
+        let program = program(
+            "route(\"/\").on_request(|req| { let a = [req, 1]; a.map(|x| fetch(\"web\").status); }).to(\"web\");",
+        );
+        let hook = program.routes[0].on_request[0];
+        let mut interpreter = Interpreter::new(program).unwrap();
+        let mut request = MemoryRequest::new("GET", "a", "/");
+        for _ in 0..100 {
+            let mut running = interpreter.start::<Verdict>(hook).unwrap();
+            assert!(matches!(
+                running.resume(Subject::Request(&mut request)),
+                Step::Calls(_)
+            ));
+            assert!(!interpreter.is_idle());
+            drop(running);
+            assert!(interpreter.is_idle(), "its stack holds the engine no more");
+            // Nothing is left behind for the next.
+            assert!(matches!(
+                interpreter.on_request(hook, &mut request),
+                Ok(Verdict::Continue)
+            ));
+        }
+    }
+}

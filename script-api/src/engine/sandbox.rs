@@ -67,6 +67,8 @@ pub(crate) fn engine(limits: &Limits, path_policy: &PathPolicy) -> Engine {
     text_api::register(&mut engine, limits.string);
     absent::register(&mut engine);
     closed(&mut engine);
+    #[cfg(test)]
+    engine.register_fn("panic_on_purpose", || -> () { panic!("on purpose") });
     collections::register(&mut engine);
     engine
 }

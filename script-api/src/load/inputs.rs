@@ -6,7 +6,7 @@ use rhai::{Dynamic, Engine, ImmutableString, Map, NativeCallContext};
 
 use super::{draft::SharedDraft, route_dsl::networks_of};
 use crate::{
-    engine::{Limits, NativeResult, native_error},
+    engine::{Limits, Local, NativeResult, native_error},
     frozen::Frozen,
     path::PathPolicy,
     values::{Cidr, FileError, Files, Regex, Table},
@@ -37,16 +37,18 @@ pub struct Inputs {
 pub(super) fn register(engine: &mut Engine, inputs: &Inputs, draft: &SharedDraft) {
     let files = inputs.files.clone();
     let shared = draft.clone();
-    engine.register_fn("table", move |name: &str| -> NativeResult<Table> {
+    engine.register_fn("table", move |name: &str| -> NativeResult<Local<Table>> {
         let text = files.read(name).map_err(|error| {
             if error == FileError::Changed {
                 shared.borrow_mut().files_changed = true;
             }
             native_error(error.to_string())
         })?;
-        Table::from_json(&text).map_err(|reason| native_error(format!("`{name}`: {reason}")))
+        Table::from_json(&text)
+            .map(Local::new)
+            .map_err(|reason| native_error(format!("`{name}`: {reason}")))
     });
-    engine.register_fn("table", |entries: Map| -> NativeResult<Table> {
+    engine.register_fn("table", |entries: Map| -> NativeResult<Local<Table>> {
         let entries = entries.into_iter().map(|(key, value)| {
             let value = Frozen::freeze(&value)
                 .map_err(|what| native_error(format!("a table can't hold {what}")))?;
@@ -57,13 +59,15 @@ pub(super) fn register(engine: &mut Engine, inputs: &Inputs, draft: &SharedDraft
             }
             Ok((key.to_string(), value))
         });
-        Ok(Table::new(entries.collect::<NativeResult<Vec<_>>>()?))
+        let table = Table::new(entries.collect::<NativeResult<Vec<_>>>()?);
+        Ok(Local::new(table))
     });
-    engine.register_fn("cidr", |networks: Dynamic| -> NativeResult<Cidr> {
-        networks_of(networks).map_err(native_error)
+    engine.register_fn("cidr", |networks: Dynamic| -> NativeResult<Local<Cidr>> {
+        networks_of(networks).map(Local::new).map_err(native_error)
     });
-    engine.register_fn("regex", |pattern: &str| -> NativeResult<Regex> {
+    engine.register_fn("regex", |pattern: &str| -> NativeResult<Local<Regex>> {
         Regex::compile(pattern)
+            .map(Local::new)
             .map_err(|reason| native_error(format!("bad pattern `{pattern}`: {reason}")))
     });
     let environment = inputs.environment.clone();

@@ -5,7 +5,7 @@ use rhai::{Array, Dynamic, Engine, FnPtr, INT, Map, NativeCallContext};
 use super::draft::{DestinationDraft, RouteDraft, SharedDraft};
 use crate::{
     answer::{Answer, header_name, header_value},
-    engine::ScriptAnswer,
+    engine::{Local, ScriptAnswer},
     path::{PathPolicy, normalize},
     program::{Condition, HeaderChange, HookKind, Test},
     values::{Cidr, Regex},
@@ -126,8 +126,8 @@ fn register_conditions(engine: &mut Engine) {
                 move |call: NativeCallContext,
                       route: &mut RouteHandle,
                       name: &str,
-                      value: Regex| {
-                    let condition = make(name.to_owned(), Test::Matches(value));
+                      value: Local<Regex>| {
+                    let condition = make(name.to_owned(), Test::Matches(Regex::clone(&value)));
                     route.change(&call, |route| add_condition(route, condition))
                 },
             );
@@ -184,8 +184,8 @@ fn header_name_for_matching(name: &str) -> Result<(), String> {
 
 /// Networks given as `cidr(..)`, as text or as an array of texts.
 pub(super) fn networks_of(value: Dynamic) -> Result<Cidr, String> {
-    if let Some(networks) = value.read_lock::<Cidr>() {
-        return Ok(networks.clone());
+    if let Some(networks) = value.read_lock::<Local<Cidr>>() {
+        return Ok(Cidr::clone(&networks));
     }
     if let Ok(text) = value.as_immutable_string_ref() {
         return Cidr::parse([text.as_str()]);

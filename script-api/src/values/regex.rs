@@ -33,6 +33,12 @@ impl Regex {
             })
     }
 
+    /// The same pattern with a cache of its own for matching: the cache is a place where threads
+    /// meet.
+    pub(crate) fn with_own_cache(&self) -> Self {
+        Self(Arc::new(regex::Regex::clone(&self.0)))
+    }
+
     /// Whether the pattern is found anywhere in `text`.
     pub fn is_match(&self, text: &str) -> bool {
         self.0.is_match(text)
