@@ -4,7 +4,7 @@
 
 use std::{
     cmp::Ordering,
-    panic::{AssertUnwindSafe, catch_unwind},
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
 };
 
 use rhai::{Array, Dynamic, Engine, FnPtr, INT, NativeCallContext};
@@ -143,6 +143,13 @@ fn sort(ctx: NativeCallContext, array: &mut Array, compare: FnPtr) -> NativeResu
     if let Some(error) = failed {
         return Err(error);
     }
-    // The library may panic when a comparator contradicts itself.
-    sorted.map_err(|_| error("the function of `sort` contradicts itself"))
+    sorted.or_else(|panic| {
+        if panic.is::<String>() || panic.is::<&str>() {
+            // The library may panic when a comparator contradicts itself.
+            return Err(error("the function of `sort` contradicts itself"));
+        }
+        // A hook that is cancelled in the middle unwinds with what is no message: to catch it would
+        // let the hook run on.
+        resume_unwind(panic)
+    })
 }
