@@ -74,6 +74,28 @@ async fn a_dead_endpoint_is_passed_over() {
 }
 
 #[tokio::test]
+async fn an_endpoint_that_failed_is_avoided() {
+    let server = Server::saying(OK).await;
+    let caller = Caller::new();
+    let dead = Dead::new();
+    let addresses = [dead.address(), server.address()].map(|address| address.to_string());
+    let pool = TestPool::of(&caller, &[&addresses[0], &addresses[1]]);
+    let failures = || caller.metric("edgewright_upstream_connect_failures_total");
+    // By chance both are met first.
+    for done in 0.. {
+        let before = failures();
+        assert_eq!(
+            body(caller.call_pool(&get(server.address()), &pool).await),
+            "ok"
+        );
+        assert!(failures() - before <= 1.0, "the dead one was tried twice");
+        if done >= 30 && failures() >= 5.0 {
+            break;
+        }
+    }
+}
+
+#[tokio::test]
 async fn three_connections_are_tried_and_no_more() {
     let caller = Caller::new();
     let dead: Vec<Dead> = (0..5).map(|_| Dead::new()).collect();

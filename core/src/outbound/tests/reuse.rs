@@ -148,6 +148,32 @@ async fn a_call_is_tried_again_once_and_only_after_a_kept_connection() {
 }
 
 #[tokio::test]
+async fn the_second_try_is_on_a_new_connection() {
+    // Two connections are kept, and both go stale.
+    let both = Arc::new(tokio::sync::Barrier::new(2));
+    let server = Server::start(move |number, mut peer| {
+        let both = both.clone();
+        async move {
+            peer.request().await;
+            if number < 2 {
+                both.wait().await;
+                peer.say(OK).await;
+                peer.request().await;
+                peer.end().await;
+            } else {
+                peer.say(OK).await;
+            }
+        }
+    })
+    .await;
+    let caller = Caller::new();
+    let (one, two) = tokio::join!(caller.get(server.address()), caller.get(server.address()));
+    assert_eq!((body(one), body(two)), ("ok".to_owned(), "ok".to_owned()));
+    assert_eq!(body(caller.get(server.address()).await), "ok");
+    assert_eq!((server.connections(), server.requests().len()), (3, 4));
+}
+
+#[tokio::test]
 async fn an_answer_that_began_is_not_asked_for_again() {
     for start in [
         "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhe",
