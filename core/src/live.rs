@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use edgewright_script::diagnostic::Diagnostic;
+use edgewright_script::{diagnostic::Diagnostic, engine::suspended_hooks};
 use serde_json::json;
 
 use crate::{
@@ -183,6 +183,7 @@ impl Operations for Desk {
                 throttled_periods: throttling.throttled_periods,
                 throttled_micros: throttling.throttled_micros,
             }),
+            waiting: suspended_hooks(),
             threads: self.threads,
             open_files_limit: self.open_files,
         };

@@ -17,10 +17,7 @@ use super::{
     presence::Presence,
     view::{RequestView, ResponseView},
 };
-use crate::{
-    outbound,
-    worker::{self, Handle},
-};
+use crate::worker::{self, Handle};
 
 /// Why a hook said nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -166,7 +163,9 @@ async fn wait<V: Said>(
 
 /// Makes the calls that a hook waits for, as long as its client does.
 async fn replies(calls: &[Outgoing], exchange: &Exchange<'_>) -> Result<Vec<Reply>, Stopped> {
-    let calls = outbound::call_all(calls, exchange.handle);
+    let handle = exchange.handle;
+    let most_body = handle.config.script.fetch_body;
+    let calls = handle.client().call_all(calls, handle, most_body);
     let Some(client) = Presence::watch(exchange.session) else {
         return Ok(calls.await);
     };

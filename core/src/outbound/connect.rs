@@ -1,0 +1,351 @@
+//! A connection for a call, kept or new, to one of the recipient's endpoints.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use edgewright_script::outbound::CallFailureKind;
+use pingora_core::{
+    connectors::TransportConnector,
+    protocols::{Stream, TcpKeepalive, http::v1::client::HttpSession},
+    tls::TlsConnector,
+    upstreams::peer::{HttpPeer, Peer as _, Scheme},
+};
+use pingora_error::{Error, ErrorType, Result};
+
+use super::{
+    addresses::{self, Candidates},
+    callee::Callee,
+    failure::{Failure, connect_cause},
+    tls::{secure, without_certificates},
+};
+use crate::{
+    metrics::{ConnectFailure, PoolMetrics},
+    pools::{EndpointId, Picked, Pool, classify_connect_error},
+};
+
+/// Until a connection to the server of a URL stands, TLS included: a SYN that gets lost is sent
+/// again after 1 s.
+const CONNECT: Duration = Duration::from_secs(3);
+
+/// How long an unused connection to the server of a URL is kept, as a pool's by default.
+const IDLE: Duration = Duration::from_secs(60);
+
+/// What a call is doing, for the message when it fails.
+#[derive(Debug, Default)]
+pub(super) struct Progress {
+    doing: &'static str,
+    endpoint: String,
+}
+
+impl Progress {
+    pub(super) fn now(&mut self, doing: &'static str) {
+        self.doing = doing;
+    }
+}
+
+impl std::fmt::Display for Progress {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}{}", self.doing, self.endpoint)
+    }
+}
+
+/// A place to connect to.
+pub(super) enum Endpoint {
+    /// Of a pool: holds its slot.
+    Pooled(Picked),
+    /// Of the server of a URL.
+    Direct { peer: Box<HttpPeer>, text: String },
+}
+
+impl Endpoint {
+    pub(super) fn peer(&self) -> &HttpPeer {
+        match self {
+            Endpoint::Pooled(picked) => picked.peer(),
+            Endpoint::Direct { peer, .. } => peer,
+        }
+    }
+
+    fn text(&self) -> &str {
+        match self {
+            Endpoint::Pooled(picked) => picked.address(),
+            Endpoint::Direct { text, .. } => text,
+        }
+    }
+}
+
+/// The endpoints that one call may use.
+pub(super) struct Endpoints<'a> {
+    attempts: usize,
+    source: Source<'a>,
+}
+
+enum Source<'a> {
+    Pool {
+        pool: &'a Pool,
+        metrics: &'a PoolMetrics,
+        /// The one that has just failed.
+        avoid: Option<EndpointId>,
+    },
+    Server {
+        callee: Callee<'a>,
+        addresses: Candidates,
+        /// The one in use; those before it could not be connected to.
+        index: usize,
+        port: u16,
+        tls: Option<(&'a TlsConnector, &'a str)>,
+    },
+}
+
+impl<'a> Endpoints<'a> {
+    pub(super) fn of_pool(pool: &'a Pool, metrics: &'a PoolMetrics) -> Self {
+        let source = Source::Pool {
+            pool,
+            metrics,
+            avoid: None,
+        };
+        Self {
+            attempts: 0,
+            source,
+        }
+    }
+
+    /// `tls` has the name that the certificate must be valid for.
+    pub(super) fn of_server(
+        callee: Callee<'a>,
+        addresses: Candidates,
+        port: u16,
+        tls: Option<(&'a TlsConnector, &'a str)>,
+    ) -> Self {
+        let source = Source::Server {
+            callee,
+            addresses,
+            index: 0,
+            port,
+            tls,
+        };
+        Self {
+            attempts: 0,
+            source,
+        }
+    }
+
+    fn choose(&self) -> Result<Endpoint, Failure> {
+        let unavailable = |cause| Failure::new(CallFailureKind::Unavailable, cause);
+        match &self.source {
+            Source::Pool { pool, avoid, .. } => match pool.select(*avoid) {
+                Ok(picked) => Ok(Endpoint::Pooled(picked)),
+                Err(reason) => Err(unavailable(reason.to_string())),
+            },
+            Source::Server {
+                addresses,
+                index,
+                port,
+                tls,
+                ..
+            } => {
+                let Some(ip) = addresses.get(*index) else {
+                    return Err(unavailable("it has no address".to_owned()));
+                };
+                let address = SocketAddr::new(*ip, *port);
+                let name = tls.map(|(_, name)| name);
+                Ok(Endpoint::Direct {
+                    peer: Box::new(peer(address, name)),
+                    text: address.to_string(),
+                })
+            }
+        }
+    }
+
+    fn tls(&self) -> Option<(&'a TlsConnector, &'a str)> {
+        match &self.source {
+            Source::Pool { .. } => None,
+            Source::Server { tls, .. } => *tls,
+        }
+    }
+
+    fn connected(&self, reused: bool) {
+        if let Source::Pool { metrics, .. } = &self.source {
+            metrics.connected(reused);
+        }
+    }
+
+    /// Another endpoint is preferred from now on, where there is one.
+    pub(super) fn avoid(&mut self, endpoint: &Endpoint) {
+        if let (Source::Pool { avoid, .. }, Endpoint::Pooled(picked)) = (&mut self.source, endpoint)
+        {
+            *avoid = Some(picked.endpoint());
+        }
+    }
+
+    /// Takes in that a connection could not be made; the failure when no other is to be tried.
+    fn failed(&mut self, endpoint: &Endpoint, error: &Error) -> Option<Failure> {
+        let reason = classify_connect_error(error);
+        self.attempts += 1;
+        self.avoid(endpoint);
+        let (attempt, text) = (self.attempts, endpoint.text());
+        // Another try needs what has just run out.
+        let exhausted = matches!(
+            reason,
+            ConnectFailure::PortExhausted | ConnectFailure::FdExhausted
+        );
+        let more = match &mut self.source {
+            Source::Pool { pool, metrics, .. } => {
+                metrics.connect_failed(reason);
+                tracing::warn!(
+                    "upstream connect failure pool={} endpoint={text} reason={} attempt={attempt} error={error}",
+                    pool.name(),
+                    reason.name(),
+                );
+                true
+            }
+            Source::Server {
+                addresses, index, ..
+            } => {
+                *index += 1;
+                *index < addresses.len()
+            }
+        };
+        if more && !exhausted && self.attempts < addresses::MOST {
+            return None;
+        }
+        let cause = match reason {
+            ConnectFailure::Refused => "refused".to_owned(),
+            ConnectFailure::Timeout => "not accepted in time".to_owned(),
+            ConnectFailure::PortExhausted => "no local port is free".to_owned(),
+            ConnectFailure::FdExhausted => "out of open files".to_owned(),
+            ConnectFailure::Other => connect_cause(error),
+        };
+        let attempts = match attempt {
+            1 => String::new(),
+            more => format!(", after {more} attempts"),
+        };
+        let failure = Failure::new(
+            CallFailureKind::Connect,
+            format!("no connection to {text}: {cause}{attempts}"),
+        );
+        if let Source::Server { callee, .. } = &self.source {
+            tracing::warn!("outbound connect failure: {}", failure.message(callee));
+        }
+        Some(failure)
+    }
+}
+
+/// The peer of a URL's server; `name` when it is spoken to over TLS.
+fn peer(address: SocketAddr, name: Option<&str>) -> HttpPeer {
+    let sni = name.unwrap_or_default().to_owned();
+    // A SocketAddr needs no resolution (pingora #570).
+    let mut peer = HttpPeer::new(address, name.is_some(), sni);
+    let options = &mut peer.options;
+    options.connection_timeout = Some(CONNECT);
+    options.total_connection_timeout = Some(CONNECT);
+    options.idle_timeout = Some(IDLE);
+    // Finds peers that vanished while a connection was kept, before it is used again.
+    options.tcp_keepalive = Some(TcpKeepalive {
+        idle: Duration::from_secs(30),
+        interval: Duration::from_secs(10),
+        count: 3,
+        // 0 leaves it to the system.
+        #[cfg(target_os = "linux")]
+        user_timeout: Duration::ZERO,
+    });
+    peer
+}
+
+/// A connection in use by one call.
+pub(super) struct Connection {
+    pub(super) session: HttpSession,
+    pub(super) endpoint: Endpoint,
+    /// It served another call before, and may be closed without this worker knowing.
+    pub(super) reused: bool,
+}
+
+/// A worker's connections.
+pub(super) struct Connections {
+    transport: TransportConnector,
+}
+
+impl Connections {
+    /// Keeps at most `kept` idle ones.
+    pub(super) fn new(kept: usize) -> Self {
+        Self {
+            transport: TransportConnector::new(Some(without_certificates(kept))),
+        }
+    }
+
+    /// Takes a kept connection, or makes one, which `fresh` asks for.
+    pub(super) async fn take(
+        &self,
+        endpoints: &mut Endpoints<'_>,
+        fresh: bool,
+        progress: &mut Progress,
+    ) -> Result<Connection, Failure> {
+        loop {
+            let endpoint = endpoints.choose()?;
+            progress.now("connecting to ");
+            endpoint.text().clone_into(&mut progress.endpoint);
+            if !fresh && let Some(stream) = self.transport.reused_stream(endpoint.peer()).await {
+                endpoints.connected(true);
+                return Ok(Connection::new(stream, endpoint, true));
+            }
+            match self.make(endpoint.peer(), endpoints.tls()).await {
+                Ok(stream) => {
+                    endpoints.connected(false);
+                    return Ok(Connection::new(stream, endpoint, false));
+                }
+                Err(error) => {
+                    if let Some(failure) = endpoints.failed(&endpoint, &error) {
+                        return Err(failure);
+                    }
+                }
+            }
+        }
+    }
+
+    async fn make(
+        &self,
+        peer: &HttpPeer,
+        tls: Option<(&TlsConnector, &str)>,
+    ) -> pingora_error::Result<Stream> {
+        let Some((connector, name)) = tls else {
+            return self.transport.new_stream(peer).await;
+        };
+        let mut plain = peer.clone();
+        plain.scheme = Scheme::HTTP;
+        plain.sni.clear();
+        let connect = async {
+            let stream = self.transport.new_stream(&plain).await?;
+            secure(connector, name, stream).await
+        };
+        let connected = tokio::time::timeout(CONNECT, connect).await;
+        connected.unwrap_or_else(|_| Err(Error::new(ErrorType::ConnectTimedout)))
+    }
+
+    /// Keeps a connection whose answer was read whole, when both sides want that.
+    pub(super) async fn keep(&self, connection: Connection) {
+        let mut session = connection.session;
+        let peer = connection.endpoint.peer();
+        session.respect_keepalive();
+        if !session.will_keepalive() {
+            return;
+        }
+        if let Some(stream) = session.reuse().await {
+            let idle = peer.options.idle_timeout;
+            self.transport
+                .release_stream(stream, peer.reuse_hash(), idle);
+        }
+    }
+}
+
+impl Connection {
+    fn new(stream: Stream, endpoint: Endpoint, reused: bool) -> Self {
+        let peer = endpoint.peer();
+        let mut session = HttpSession::new_with_options(stream, peer);
+        session.read_timeout = peer.options.read_timeout;
+        session.write_timeout = peer.options.write_timeout;
+        Self {
+            session,
+            endpoint,
+            reused,
+        }
+    }
+}
