@@ -14,6 +14,7 @@ pub mod live;
 mod logging;
 mod memory;
 pub mod metrics;
+pub mod outbound;
 pub mod parcel;
 pub mod pools;
 pub mod proxy;
