@@ -10,9 +10,10 @@ use futures_util::future::join_all;
 use super::{
     addresses,
     callee::Callee,
-    connect::{Connections, Endpoints, Progress},
+    connect::Connections,
+    endpoints::Endpoints,
     exchange::{Answer, Fault, exchange},
-    failure::Failure,
+    failure::{Failure, Progress},
     names::Names,
     request,
     tls::{Roots, Tls},
@@ -81,7 +82,8 @@ impl Client {
     ) -> Reply {
         let started = Instant::now();
         let mut progress = Progress::default();
-        let attempt = self.attempt(call, callee, most_body, &mut progress);
+        // 10 KiB of state, which must not become part of each request's future.
+        let attempt = Box::pin(self.attempt(call, callee, most_body, &mut progress));
         let result = tokio::time::timeout(call.timeout, attempt).await;
         let result = result.unwrap_or_else(|_| {
             let limit = humantime::format_duration(call.timeout);

@@ -11,7 +11,7 @@ use pingora_core::protocols::http::v1::client::HttpSession;
 use pingora_error::{Error, ErrorType};
 use pingora_http::RequestHeader;
 
-use super::{connect::Progress, failure::Failure};
+use super::failure::{Failure, Progress};
 
 /// Interim responses (1xx) before the answer.
 const MOST_INTERIM: usize = 16;
@@ -24,7 +24,7 @@ const FIRST_ROOM: usize = 64 * 1024;
 pub(super) enum Fault {
     /// Its header was not sent whole: nobody can have acted upon it.
     Unsent(Failure),
-    /// It was sent, and the connection ended before anything came back.
+    /// It was sent, and the connection ended before the header of an answer was whole.
     Unanswered(Failure),
     /// Trying again would not help, or not be right.
     Final(Failure),

@@ -1,15 +1,41 @@
 //! Why there is no answer, in words.
 
 use std::error::Error as StdError;
+use std::fmt;
 use std::io;
 
 use edgewright_script::outbound::{CallFailure, CallFailureKind};
 use pingora_error::{Error, ErrorType};
 
-use super::{callee::Callee, connect::Progress};
+use super::callee::Callee;
 
 /// The most characters of a message: what a peer can put into it is bounded.
 const MOST_CHARACTERS: usize = 400;
+
+/// What a call is doing, for the message when it fails.
+#[derive(Debug, Default)]
+pub(super) struct Progress {
+    doing: &'static str,
+    endpoint: String,
+}
+
+impl Progress {
+    pub(super) fn now(&mut self, doing: &'static str) {
+        self.doing = doing;
+    }
+
+    /// The same with another endpoint, which `doing` stands before.
+    pub(super) fn at(&mut self, endpoint: &str, doing: &'static str) {
+        self.doing = doing;
+        endpoint.clone_into(&mut self.endpoint);
+    }
+}
+
+impl fmt::Display for Progress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.doing, self.endpoint)
+    }
+}
 
 /// A failure that does not name the recipient yet.
 #[derive(Debug)]

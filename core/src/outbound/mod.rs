@@ -22,6 +22,7 @@ mod addresses;
 mod callee;
 mod client;
 mod connect;
+mod endpoints;
 mod exchange;
 mod failure;
 mod names;
@@ -31,4 +32,5 @@ mod tests;
 mod tls;
 
 pub use client::{Client, MOST_KEPT};
+pub(crate) use tls::NO_CERTIFICATES;
 pub use tls::Roots;

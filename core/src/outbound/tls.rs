@@ -17,9 +17,9 @@ use pingora_core::{
 use pingora_error::{Error, ErrorType, Result};
 use tokio::sync::OnceCell;
 
-/// A file of no certificates, for the TLS part of Pingora's connector that is not used: it reads
-/// nothing and has nothing to refuse.
-const NO_CERTIFICATES: &str = "/dev/null";
+/// A file of no certificates, for the TLS part of Pingora's connectors, which nothing uses: there is
+/// nothing to read and nothing to panic about.
+pub(crate) const NO_CERTIFICATES: &str = "/dev/null";
 
 /// Options with which Pingora's connector reads no certificates.
 pub(super) fn without_certificates(kept: usize) -> ConnectorOptions {

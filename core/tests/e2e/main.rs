@@ -33,6 +33,7 @@ mod limits;
 mod load_time_values;
 mod moved_backend;
 mod no_admin;
+mod no_root_certificates;
 mod nominated;
 mod observability;
 mod odd_hosts;
