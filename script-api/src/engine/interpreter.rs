@@ -87,7 +87,7 @@ impl Interpreter {
                 Some(failure) => Err(failure),
                 None => Ok(value),
             },
-            Ok(Err(error)) => Err(Failure::from_rhai(&error, place)),
+            Ok(Err(error)) => Err(Failure::from_rhai(&error, &self.program.source, place)),
             Err(_) => {
                 // Scope and caches may be left half done: never use them again.
                 let failure = Failure {
@@ -110,9 +110,7 @@ impl State {
         // No optimisation: the optimiser would put constants in the place of parameters and local
         // variables that have their names.
         engine.set_optimization_level(OptimizationLevel::None);
-        let ast = engine
-            .compile(&program.source)
-            .map_err(|error| Diagnostic::from_parse_error(&error, &program.file))?;
+        let ast = program.source.compile(&mut engine)?;
         let closures = Closures::of(&ast);
         let thawed: HashMap<String, Dynamic> = program
             .constants
@@ -136,7 +134,7 @@ impl State {
 
         let mut global = engine.new_global_runtime_state();
         global.lib.push(ast.shared_lib().clone());
-        global.source = Some(program.file.as_str().into());
+        global.source = Some(program.file().into());
         let mut caches = Caches::new();
         // The base layer: without one, each call would drop what it looked up.
         caches.push_fn_resolution_cache();

@@ -13,7 +13,7 @@ use rhai::{
 use super::{
     absent, answer_api, budget,
     budget::Limits,
-    collections,
+    by_name, collections,
     current::{NativeResult, error},
     request_api, response_api, text_api, value_api,
 };
@@ -68,6 +68,7 @@ pub(crate) fn engine(limits: &Limits, path_policy: &PathPolicy) -> Engine {
     absent::register(&mut engine);
     closed(&mut engine);
     collections::register(&mut engine);
+    by_name::register(&mut engine);
     engine
 }
 

@@ -69,7 +69,7 @@ impl<'a> Linter<'a> {
     /// Every check that holds for the whole program; findings in the order of their places.
     #[must_use]
     pub fn check(&self) -> Vec<Diagnostic> {
-        let mut findings = Findings::new(self.known.file);
+        let mut findings = Findings::new(self.known.source);
         let names = Names::new(&self.program, self.known);
         let checks: &mut [&mut dyn Check<'_>] = &mut [
             &mut variables::Variables { names },
@@ -87,7 +87,10 @@ impl<'a> Linter<'a> {
             &mut conditions::Conditions {
                 program: &self.program,
             },
-            &mut forbidden::Forbidden,
+            &mut forbidden::Forbidden {
+                program: &self.program,
+                source: self.known.source,
+            },
             &mut currying::Currying {
                 program: &self.program,
             },
@@ -102,7 +105,7 @@ impl<'a> Linter<'a> {
     /// doesn't define has no findings: whoever registers the hook reports it.
     #[must_use]
     pub fn check_hook(&self, name: &str, kind: HookKind) -> Vec<Diagnostic> {
-        let mut findings = Findings::new(self.known.file);
+        let mut findings = Findings::new(self.known.source);
         for function in hooks::candidates(&self.program, name, kind) {
             results::check(&self.program, function, kind, &mut findings);
             if let (HookKind::To, Some(pools)) = (kind, self.known.pools) {
