@@ -13,7 +13,7 @@ use edgewright_script::{
     engine,
     load::{self, Inputs},
     program::{PoolDeclaration, Program},
-    values::{FileError, Files},
+    values::{FileError, Files, ProgramFile},
 };
 
 use crate::{
@@ -173,6 +173,10 @@ struct FolderFiles(Arc<Folder>);
 impl Files for FolderFiles {
     fn read(&self, name: &str) -> Result<Vec<u8>, FileError> {
         self.0.read(name)
+    }
+
+    fn read_program(&self, name: &str) -> Result<ProgramFile, FileError> {
+        self.0.read_program(name)
     }
 }
 

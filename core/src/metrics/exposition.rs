@@ -14,6 +14,7 @@ pub(super) fn render(metrics: &Metrics, input: &ScrapeInput) -> Vec<u8> {
     routes(&metrics.scrape_routes(Instant::now()), &mut families);
     upstreams(&metrics.scrape_pools(Instant::now()), input, &mut families);
     outbound(metrics, &mut families);
+    suspended_hooks(input, &mut families);
     requests(metrics, &mut families);
     reloads(&input.reload, &mut families);
     dns(&input.dns, &mut families);

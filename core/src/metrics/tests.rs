@@ -214,6 +214,7 @@ fn what_others_own_is_in_the_text() {
     let latency = Latency::default();
     latency.add(Duration::from_millis(3));
     let input = ScrapeInput {
+        waiting: (2, 4096),
         reload: ReloadSample {
             loaded: 3,
             unchanged: 2,

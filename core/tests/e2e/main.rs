@@ -27,6 +27,7 @@ mod gate_error;
 mod hooks;
 mod hostile_responses;
 mod hygiene;
+mod imports;
 mod instances;
 mod keepalive_churn;
 mod limits;
