@@ -1,8 +1,7 @@
 //! Constants and captured values as plain data, so that every worker can have its own copy.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
-use hashbrown::HashMap;
 use rhai::{AST, ASTNode, Array, Dynamic, Expr, FnPtr, Map};
 
 use crate::{
@@ -112,12 +111,12 @@ impl Frozen {
 /// The closures of a program, by the names that Rhai gives them. They can't be made from their names,
 /// only be found in the syntax tree.
 #[derive(Debug, Default)]
-pub(crate) struct Closures(HashMap<String, FnPtr>);
+pub(crate) struct Closures(BTreeMap<String, FnPtr>);
 
 impl Closures {
     /// Finds them in a tree that was compiled without optimisation.
     pub(crate) fn of(ast: &AST) -> Self {
-        let mut found = HashMap::new();
+        let mut found = BTreeMap::new();
         ast.walk(&mut |path: &[ASTNode]| {
             if let Some(ASTNode::Expr(Expr::DynamicConstant(value, _))) = path.last()
                 && let Some(pointer) = value.read_lock::<FnPtr>()

@@ -44,6 +44,7 @@ pub(super) struct State {
     /// By the number of the hook.
     hooks: Vec<Body>,
     /// Kept for the next calls.
+    #[expect(clippy::vec_box, reason = "a call takes one along and gives it back")]
     frames: RefCell<Vec<Box<Frame>>>,
     /// After a panic nothing of it is used any more.
     pub(super) is_broken: Cell<bool>,
