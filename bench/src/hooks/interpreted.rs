@@ -10,7 +10,7 @@ use edgewright_script::{
     memory::MemoryRequest,
     path::PathPolicy,
     program::{Destination, HookId, PoolId, Program},
-    values::{FileError, Files},
+    values::{FileError, Files, ProgramFile},
 };
 
 use super::job::{Hooks, Job, Outcome, Pool};
@@ -105,6 +105,10 @@ impl Files for KeysFile {
         } else {
             Err(FileError::NotFound(name.to_owned()))
         }
+    }
+
+    fn read_program(&self, name: &str) -> Result<ProgramFile, FileError> {
+        Err(FileError::NotFound(name.to_owned()))
     }
 }
 
