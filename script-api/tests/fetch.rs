@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use edgewright_script::{
-    engine::{FailureKind, Limits, ScriptLimit, Step, Subject, Verdict, suspended_hooks},
+    engine::{FailureKind, Limits, ScriptLimit, Step, Subject, Verdict},
     memory::MemoryRequest,
     outbound::{CallFailure, CallFailureKind, Incoming, Outgoing, Recipient, Reply},
     program::HookId,
@@ -354,58 +354,6 @@ fn calls_of_a_hook_are_bounded() {
         (calls, failure.place.line, failure.place.column),
         (3, 3, 22)
     );
-}
-
-#[test]
-fn suspended_hooks_are_bounded_counted_and_apart() {
-    let mut inputs = inputs(&with_gate(
-        "let mine = req.path; let r = fetch(\"api\"); if req.path != mine { return respond(500); } respond(r.status, mine)",
-    ));
-    inputs.limits = Limits {
-        waiting: 2,
-        ..Limits::default()
-    };
-    let mut runner = program_of(&inputs);
-    let hook = gate(&runner);
-    let mut requests =
-        ["/a", "/b", "/c"].map(|path| MemoryRequest::new("GET", "example.com", path));
-    let mut start = |request: &mut MemoryRequest| {
-        let mut running = runner.interpreter.start::<Verdict>(hook).unwrap();
-        let step = running.resume(Subject::Request(request));
-        (running, step)
-    };
-    let (mut first, step) = start(&mut requests[0]);
-    assert!(matches!(step, Step::Calls(_)));
-    let (second, step) = start(&mut requests[1]);
-    assert!(matches!(step, Step::Calls(_)));
-    assert_eq!(suspended_hooks().0, 2);
-    let (_third, step) = start(&mut requests[2]);
-    let Step::Ended(Err(failure)) = step else {
-        panic!("{step:?}")
-    };
-    assert_eq!(failure.limit, Some(ScriptLimit::Waiting));
-
-    // A hook that is dropped is cancelled, and others have its place.
-    drop(second);
-    assert_eq!(suspended_hooks().0, 1);
-    let (mut second, step) = start(&mut requests[1]);
-    assert!(matches!(step, Step::Calls(_)));
-
-    // They end in another order than they began, each with its own request.
-    for (running, index, path) in [(&mut second, 1, "/b"), (&mut first, 0, "/a")] {
-        let request = Subject::Request(&mut requests[index]);
-        let step = running.answer(request, vec![answer(203, "")]);
-        let Step::Ended(Ok(Verdict::Answer(answer))) = step else {
-            panic!("{step:?}")
-        };
-        assert_eq!(
-            (answer.status.as_u16(), &answer.body[..]),
-            (203, path.as_bytes())
-        );
-    }
-    assert_eq!(suspended_hooks(), (0, 0));
-    let step = first.resume(Subject::Request(&mut requests[0]));
-    assert!(matches!(step, Step::Ended(Err(_))), "it ended already");
 }
 
 #[test]
