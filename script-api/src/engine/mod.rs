@@ -8,18 +8,25 @@
 
 mod absent;
 mod answer_api;
+mod blob_api;
 mod budget;
+mod clock;
+mod coding_api;
 mod collections;
 mod comparisons;
 mod coroutine;
 mod current;
+mod data;
+mod digest_api;
 mod failure;
 mod fetch_api;
 mod hooks;
 mod interpreter;
 mod json;
+mod jwt;
 mod limits;
 mod local;
+mod log_api;
 mod progress;
 mod reply_api;
 mod request_api;
@@ -29,9 +36,11 @@ mod running;
 pub(crate) mod sandbox;
 mod suspended;
 mod text_api;
+mod time_api;
 mod value_api;
 
 pub use budget::{MemoryCounter, count_memory_with};
+pub use clock::set_clock;
 pub use current::Subject;
 pub use failure::{Failure, FailureKind, ScriptLimit};
 pub use hooks::{Choice, Holds, Verdict};
