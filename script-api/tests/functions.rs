@@ -15,7 +15,7 @@ use edgewright_script::{
 };
 use http::{HeaderMap, StatusCode};
 
-use support::{End, inputs, program, program_of};
+use support::{End, errors, inputs, program, program_of};
 
 /// Runs `body` as a hook and gives the text that it answers with, or its failure.
 fn run(body: &str) -> Result<String, String> {
@@ -51,6 +51,12 @@ fn value(expression: &str) -> String {
 
 fn failure(expression: &str) -> String {
     run(&format!("let v = {expression}; respond(200)")).unwrap_err()
+}
+
+fn refused(body: &str) -> String {
+    errors(&format!(
+        "route(\"/\").on_request(gate).to(\"web\");\nfn gate(req) {{\n{body}\n}}"
+    ))
 }
 
 #[test]
@@ -384,6 +390,93 @@ fn options_of_tokens_are_checked_at_run_time_too() {
         told.contains("the `secret` of `jwt_verify` is text or bytes"),
         "{told}"
     );
+}
+
+#[test]
+fn wrong_literals_are_found_at_load() {
+    for (body, place, reason) in [
+        (
+            "log(\"wran\", \"x\"); respond(200)",
+            "3:5",
+            "did you mean `warn`?",
+        ),
+        (
+            "log(\"fatal\", \"x\"); respond(200)",
+            "3:5",
+            "there are debug, info, warn, error",
+        ),
+        (
+            "let x = random_bytes(4096); respond(200)",
+            "3:22",
+            "0 to 1024 bytes",
+        ),
+        (
+            "let c = jwt_verify(\"t\", #{ algorithm: \"RS265\", public_key: \"k\" }); respond(200)",
+            "3:39",
+            "did you mean `RS256`?",
+        ),
+        (
+            "let c = jwt_verify(\"t\", #{ algorithms: [\"HS256\", \"none\"], secret: \"k\" }); respond(200)",
+            "3:50",
+            "there is no algorithm `none`",
+        ),
+        (
+            "let c = jwt_verify(\"t\", #{ algorithm: \"HS256\", public_key: \"k\" }); respond(200)",
+            "3:39",
+            "HS256 goes with `secret`, not `public_key`",
+        ),
+        (
+            "let t = \"t\"; let c = t.jwt_verify(#{ algorithm: \"HS256\", secret: \"k\", isuer: \"x\" }); respond(200)",
+            "3:71",
+            "did you mean `issuer`?",
+        ),
+        (
+            "let c = jwt_verify(\"t\", #{ secret: \"k\" }); respond(200)",
+            "3:9",
+            "a token must not choose",
+        ),
+        (
+            "let t = jwt_sign(#{}, #{ algorithm: \"ES256\", public_key: \"k\" }); respond(200)",
+            "3:46",
+            "no option `public_key`",
+        ),
+        (
+            "jwt_verify(\"t\", req.get); respond(200)",
+            "3:1",
+            "`jwt_verify` does nothing but give a value",
+        ),
+        (
+            "constant_time_eq(\"a\", req.path); respond(200)",
+            "3:1",
+            "if !constant_time_eq(..)",
+        ),
+        (
+            "req.path.sha256(); respond(200)",
+            "3:10",
+            "which is thrown away",
+        ),
+        (
+            "if hmac_sha256(\"k\", req.path) == req.header(\"x\") { return respond(200); }",
+            "3:31",
+            "bytes are compared with text",
+        ),
+        (
+            "if sha256(req.path) { return respond(200); }",
+            "3:4",
+            "this is bytes",
+        ),
+        (
+            "jwt_verify(req.header(\"t\"), #{ algorithm: \"HS256\", secret: \"k\" })",
+            "3:1",
+            "can't end with a map or `()`",
+        ),
+    ] {
+        let told = refused(body);
+        assert!(
+            told.contains(&format!("routes.rhai:{place}:")) && told.contains(reason),
+            "{body}: {told}"
+        );
+    }
 }
 
 thread_local! {

@@ -21,6 +21,8 @@ use super::{
 };
 use options::{Signing, Verification};
 
+pub(crate) use rules::{ALGORITHMS, Rules, SIGN, VERIFY};
+
 pub(super) fn register(engine: &mut Engine, limits: &Limits) {
     let (string, items) = (limits.string, limits.items);
     engine
