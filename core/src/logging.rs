@@ -2,6 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use edgewright_script::log::{Level, Line, Sink, log_to};
 use tracing_appender::non_blocking::{NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::EnvFilter;
 
@@ -36,6 +37,28 @@ pub fn start(log: &Log) {
     };
     if started.is_ok() {
         *WRITER.lock().unwrap_or_else(PoisonError::into_inner) = Some(guard);
+    }
+}
+
+/// Takes the lines that programs log.
+pub(crate) fn take_script_lines() {
+    log_to(Sink {
+        wants: |level| match level {
+            Level::Debug => tracing::enabled!(tracing::Level::DEBUG),
+            Level::Info => tracing::enabled!(tracing::Level::INFO),
+            Level::Warn => tracing::enabled!(tracing::Level::WARN),
+            Level::Error => tracing::enabled!(tracing::Level::ERROR),
+        },
+        write: write_script_line,
+    });
+}
+
+fn write_script_line(line: &Line) {
+    match line.level {
+        Level::Debug => tracing::debug!("script log {line}"),
+        Level::Info => tracing::info!("script log {line}"),
+        Level::Warn => tracing::warn!("script log {line}"),
+        Level::Error => tracing::error!("script log {line}"),
     }
 }
 

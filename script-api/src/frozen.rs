@@ -29,6 +29,8 @@ pub enum Frozen {
     Char(char),
     /// Text
     Text(Arc<str>),
+    /// Bytes
+    Blob(Arc<[u8]>),
     /// An array
     Array(Vec<Frozen>),
     /// An object map, in the order of its keys
@@ -74,6 +76,7 @@ impl Frozen {
             Self::Float(value) => (*value).into(),
             Self::Char(value) => (*value).into(),
             Self::Text(value) => (&**value).into(),
+            Self::Blob(value) => Dynamic::from_blob(value.to_vec()),
             Self::Array(items) => {
                 let items = items.iter().map(|item| item.thaw(closures));
                 items.collect::<Array>().into()
@@ -169,6 +172,9 @@ fn freeze(value: &Dynamic, depth: usize) -> Result<Frozen, String> {
     if let Ok(value) = value.as_immutable_string_ref() {
         return Ok(Frozen::Text(value.as_str().into()));
     }
+    if let Ok(value) = value.as_blob_ref() {
+        return Ok(Frozen::Blob(value.as_slice().into()));
+    }
     if let Ok(items) = value.as_array_ref() {
         let items = items.iter().map(|item| freeze(item, depth + 1));
         return items.collect::<Result<_, _>>().map(Frozen::Array);
@@ -198,13 +204,15 @@ fn freeze(value: &Dynamic, depth: usize) -> Result<Frozen, String> {
             captures: captures.collect::<Result<_, _>>()?,
         }));
     }
+    Err(described(&value))
+}
+
+/// For messages: "a value of type `Route`".
+pub(crate) fn described(value: &Dynamic) -> String {
     // The natives' types are called after what they are: `..::RouteHandle` is a route.
     let name = value.type_name();
     let name = name.rsplit("::").next().unwrap_or(name);
-    Err(format!(
-        "a value of type `{}`",
-        name.trim_end_matches("Handle")
-    ))
+    format!("a value of type `{}`", name.trim_end_matches("Handle"))
 }
 
 impl From<serde_json::Value> for Frozen {

@@ -11,6 +11,7 @@ pub mod engine;
 pub mod frozen;
 pub mod lint;
 pub mod load;
+pub mod log;
 pub mod memory;
 pub mod outbound;
 pub mod path;

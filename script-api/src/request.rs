@@ -66,7 +66,7 @@ pub fn query_values<'q>(query: &'q str, name: &'q str) -> impl Iterator<Item = C
 }
 
 /// Decodes one name or value of a query string or form.
-fn form_decode(text: &str) -> Cow<'_, str> {
+pub(crate) fn form_decode(text: &str) -> Cow<'_, str> {
     if text.contains('+') {
         let spaced = text.replace('+', " ");
         Cow::Owned(percent_decode_str(&spaced).decode_utf8_lossy().into_owned())

@@ -18,6 +18,17 @@ pub fn nearest<'n>(wrong: &str, names: impl IntoIterator<Item = &'n str>) -> Opt
         .map(|(_, name)| name)
 }
 
+/// What to say beside a name that doesn't exist: the one that is meant, or all that there are.
+pub(crate) fn hint<'n>(wrong: &str, names: impl IntoIterator<Item = &'n str> + Clone) -> String {
+    match nearest(wrong, names.clone()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => {
+            let names: Vec<_> = names.into_iter().collect();
+            format!("there are {}", names.join(", "))
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::nearest;

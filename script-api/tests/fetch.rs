@@ -110,7 +110,7 @@ fn what_a_reply_has() {
         |_| answer(200, r#"{"n": [1, 2]}"#),
     );
     // `user` is absent, and what is absent has no name.
-    assert!(said.unwrap_err().contains("routes.rhai:8:"), "the place");
+    assert!(said.unwrap_err().contains("routes.rhai:9:"), "the place");
 }
 
 #[test]

@@ -80,6 +80,7 @@ const WRONG_USE: u8 = 2;
 /// Runs what the command line says.
 pub fn main() -> ExitCode {
     crate::memory::bound_hooks();
+    crate::logging::take_script_lines();
     // Wrong use ends here with clap's exit code, which is 2.
     match Cli::parse().command {
         Command::Run { path, listen } => run::run(path, listen),

@@ -3,6 +3,7 @@
 
 use std::{
     cell::Cell,
+    cmp::Ordering,
     sync::OnceLock,
     time::{Duration, Instant},
 };
@@ -55,6 +56,9 @@ const CLOCK_INTERVAL: u64 = 256;
 /// much at a time, and not by all that it may use.
 const TURN: Duration = Duration::from_micros(100);
 
+/// Lines that one call may log; what comes after them is dropped.
+pub(super) const LOG_LINES: u32 = 100;
+
 /// What follows from an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Count {
@@ -86,6 +90,7 @@ struct Rest {
     stack_end: usize,
     deep: bool,
     fetches_left: u32,
+    log_lines: u32,
     waiting: usize,
     waiting_memory: usize,
     exhausted: Option<Exhausted>,
@@ -113,6 +118,7 @@ const NO_LIMIT: Rest = Rest {
     stack_end: 0,
     deep: false,
     fetches_left: 0,
+    log_lines: 0,
     waiting: 0,
     waiting_memory: 0,
     exhausted: None,
@@ -186,6 +192,39 @@ pub(super) fn take_fetches(calls: usize) -> bool {
         budget.change(|rest| rest.fetches_left = left.unwrap_or(rest.fetches_left));
         left.is_some()
     })
+}
+
+/// What remains of the lines that the running call may log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LogRoom {
+    /// There is room for this one.
+    Room,
+    /// This is the first for which there is none.
+    Full,
+    /// There was none for others before.
+    Over,
+}
+
+/// Takes one off the lines that the running call may log.
+pub(super) fn take_log_line() -> LogRoom {
+    BUDGET.with(|budget| {
+        let before = budget.rest.get().log_lines;
+        budget.change(|rest| rest.log_lines = before.saturating_add(1));
+        match before.cmp(&LOG_LINES) {
+            Ordering::Less => LogRoom::Room,
+            Ordering::Equal => LogRoom::Full,
+            Ordering::Greater => LogRoom::Over,
+        }
+    })
+}
+
+/// The clocks are read with the next operation, for natives that take long themselves: hundreds of
+/// them would else run between two looks.
+pub(super) fn look_at_clocks() {
+    BUDGET.with(|budget| {
+        budget.next_look.set(budget.used.get().saturating_add(1));
+        budget.change(|rest| rest.next_clock = 0);
+    });
 }
 
 /// Whether the running call holds more memory than it may. For natives that build large values.

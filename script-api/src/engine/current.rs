@@ -37,6 +37,18 @@ pub(super) fn too_long() -> Box<EvalAltResult> {
     Box::new(EvalAltResult::ErrorDataTooLarge(what, Position::NONE))
 }
 
+/// The error of a blob that would be longer than `[script] items` allows.
+pub(super) fn too_many_bytes() -> Box<EvalAltResult> {
+    let what = "Size of BLOB".to_owned();
+    Box::new(EvalAltResult::ErrorDataTooLarge(what, Position::NONE))
+}
+
+/// The error of a map or array that would have more than `[script] items` allows.
+pub(super) fn too_many_items() -> Box<EvalAltResult> {
+    let what = "Size of object map".to_owned();
+    Box::new(EvalAltResult::ErrorDataTooLarge(what, Position::NONE))
+}
+
 /// What a hook is called for.
 pub enum Subject<'a> {
     /// A request.

@@ -3,13 +3,20 @@
 use std::{fmt, io};
 
 use rhai::{Array, Dynamic, ImmutableString, Map};
-use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::{
+    Serialize, Serializer,
+    de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor},
+    ser::Error as _,
+};
 
 use super::budget;
-use crate::frozen::Frozen;
+use crate::frozen::described;
 
 /// Bytes of text that a native makes at most in one call.
 const LONGEST: usize = 1024 * 1024;
+
+/// How deep arrays and maps may be nested in a value that is written.
+const MAX_DEPTH: usize = 64;
 
 /// Reads JSON. `string` bounds the bytes of each text, `items` the elements of each array and object;
 /// the whole is bounded by what the hook may hold.
@@ -30,45 +37,98 @@ pub(super) fn decode(text: &[u8], string: usize, items: usize) -> Result<Dynamic
 /// # Errors
 /// When it holds what is no plain data, or would be longer than 1 MiB.
 pub(super) fn encode(value: &Dynamic) -> Result<Vec<u8>, String> {
-    let value = Frozen::freeze(value).map_err(|what| format!("JSON can't hold {what}"))?;
-    let value = plain(&value)?;
-    let mut text = Bounded(Vec::new());
-    serde_json::to_writer(&mut text, &value).map_err(|error| error.to_string())?;
-    Ok(text.0)
+    encode_within(value, LONGEST)
 }
 
-fn plain(value: &Frozen) -> Result<serde_json::Value, String> {
-    Ok(match value {
-        Frozen::Unit => serde_json::Value::Null,
-        Frozen::Bool(value) => (*value).into(),
-        Frozen::Int(value) => (*value).into(),
-        Frozen::Float(value) => serde_json::Number::from_f64(*value)
-            .map(Into::into)
-            .ok_or("JSON has no infinite number")?,
-        Frozen::Char(value) => value.to_string().into(),
-        Frozen::Text(value) => (&**value).into(),
-        Frozen::Array(items) => items.iter().map(plain).collect::<Result<_, _>>()?,
-        Frozen::Map(entries) => {
-            let entries = entries.iter();
-            let entries = entries.map(|(key, value)| Ok((key.clone(), plain(value)?)));
-            serde_json::Value::Object(entries.collect::<Result<_, String>>()?)
+/// Writes a value as JSON of `longest` bytes at the most. Nothing else is made on the way: many
+/// items may share one long text.
+///
+/// # Errors
+/// As [`encode`].
+pub(super) fn encode_within(value: &Dynamic, longest: usize) -> Result<Vec<u8>, String> {
+    let mut text = Bounded {
+        written: Vec::new(),
+        longest,
+    };
+    serde_json::to_writer(&mut text, &Plain::new(value)).map_err(|error| error.to_string())?;
+    Ok(text.written)
+}
+
+/// A value of the interpreter that is written out where it lies.
+#[derive(Clone, Copy)]
+pub(super) struct Plain<'v> {
+    value: &'v Dynamic,
+    depth: usize,
+}
+
+impl<'v> Plain<'v> {
+    pub(super) fn new(value: &'v Dynamic) -> Self {
+        Self { value, depth: 0 }
+    }
+
+    fn inside(self, value: &Dynamic) -> Plain<'_> {
+        Plain {
+            value,
+            depth: self.depth + 1,
         }
-        Frozen::Table(_)
-        | Frozen::Cidr(_)
-        | Frozen::Regex(_)
-        | Frozen::Answer(_)
-        | Frozen::Function(_) => return Err("JSON holds plain data only".to_owned()),
-    })
+    }
 }
 
-struct Bounded(Vec<u8>);
+impl Serialize for Plain<'_> {
+    fn serialize<S: Serializer>(&self, writer: S) -> Result<S::Ok, S::Error> {
+        let value = self.value;
+        if self.depth > MAX_DEPTH {
+            return Err(S::Error::custom("it is nested too deeply for JSON"));
+        }
+        if value.is_unit() {
+            return writer.serialize_unit();
+        }
+        if let Ok(value) = value.as_bool() {
+            return writer.serialize_bool(value);
+        }
+        if let Ok(value) = value.as_int() {
+            return writer.serialize_i64(value);
+        }
+        if let Ok(value) = value.as_float() {
+            if !value.is_finite() {
+                return Err(S::Error::custom("JSON has no infinite number"));
+            }
+            return writer.serialize_f64(value);
+        }
+        if let Ok(value) = value.as_char() {
+            return writer.serialize_char(value);
+        }
+        if let Ok(value) = value.as_immutable_string_ref() {
+            return writer.serialize_str(&value);
+        }
+        if let Ok(items) = value.as_array_ref() {
+            return writer.collect_seq(items.iter().map(|item| self.inside(item)));
+        }
+        if let Ok(entries) = value.as_map_ref() {
+            let entries = entries.iter();
+            return writer.collect_map(entries.map(|(key, value)| (&**key, self.inside(value))));
+        }
+        Err(S::Error::custom(format_args!(
+            "JSON can't hold {}",
+            described(value)
+        )))
+    }
+}
+
+struct Bounded {
+    written: Vec<u8>,
+    longest: usize,
+}
 
 impl io::Write for Bounded {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.0.len() + bytes.len() > LONGEST {
-            return Err(io::Error::other("it would be longer than 1 MiB"));
+        if self.written.len() + bytes.len() > self.longest {
+            return Err(io::Error::other(format!(
+                "it would be longer than {} bytes",
+                self.longest
+            )));
         }
-        self.0.extend_from_slice(bytes);
+        self.written.extend_from_slice(bytes);
         Ok(bytes.len())
     }
 
@@ -208,7 +268,16 @@ mod tests {
         let text = String::from_utf8(encode(&value).unwrap()).unwrap();
         assert_eq!(text, r#"{"a":0.5,"b":[1,null,"x"]}"#);
         assert!(encode(&f64::NAN.into()).is_err());
-        let long: Array = vec![Dynamic::from("x".repeat(LONGEST / 2)); 3];
-        assert!(encode(&long.into()).unwrap_err().contains("1 MiB"));
+        // Many times the one text.
+        let text = Dynamic::from(ImmutableString::from("x".repeat(LONGEST / 2)));
+        let long: Array = vec![text; 1000];
+        assert!(encode(&long.into()).unwrap_err().contains("1048576 bytes"));
+        let mut deep = Dynamic::UNIT;
+        for _ in 0..100 {
+            deep = Array::from([deep]).into();
+        }
+        assert!(encode(&deep).unwrap_err().contains("too deeply"));
+        let blob = encode(&Dynamic::from_blob(vec![1])).unwrap_err();
+        assert!(blob.contains("a value of type `blob`"), "{blob}");
     }
 }

@@ -3,10 +3,10 @@
 use std::rc::Rc;
 
 use bytes::Bytes;
-use rhai::{Array, Blob, Dynamic, Engine, EvalAltResult, INT, ImmutableString, Position};
+use rhai::{Array, Blob, Dynamic, Engine, INT, ImmutableString};
 
 use super::{
-    current::{NativeResult, error, too_long},
+    current::{NativeResult, error, too_long, too_many_bytes},
     json,
     limits::Limits,
 };
@@ -88,8 +88,7 @@ fn register_body(engine: &mut Engine, limits: &Limits) {
             "bytes",
             move |body: &mut ScriptBody| -> NativeResult<Blob> {
                 if body.0.len() > items {
-                    let what = "Size of BLOB".to_owned();
-                    return Err(EvalAltResult::ErrorDataTooLarge(what, Position::NONE).into());
+                    return Err(too_many_bytes());
                 }
                 Ok(body.0.to_vec())
             },

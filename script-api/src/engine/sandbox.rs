@@ -11,10 +11,11 @@ use rhai::{
 };
 
 use super::{
-    absent, answer_api, by_name, collections,
+    absent, answer_api, blob_api, by_name, coding_api, collections,
     current::{NativeResult, error},
+    digest_api, jwt,
     limits::Limits,
-    progress, reply_api, request_api, response_api, text_api, value_api,
+    log_api, progress, reply_api, request_api, response_api, text_api, time_api, value_api,
 };
 use crate::path::PathPolicy;
 
@@ -65,6 +66,12 @@ pub(crate) fn engine(limits: &Limits, path_policy: &PathPolicy) -> Engine {
     reply_api::register(&mut engine, limits);
     value_api::register(&mut engine, limits.string);
     text_api::register(&mut engine, limits.string);
+    blob_api::register(&mut engine, limits.string);
+    coding_api::register(&mut engine, limits);
+    digest_api::register(&mut engine);
+    time_api::register(&mut engine);
+    jwt::register(&mut engine, limits);
+    log_api::register(&mut engine);
     absent::register(&mut engine);
     closed(&mut engine);
     #[cfg(test)]

@@ -1,4 +1,5 @@
-//! `"5" < 10`, which is false whatever stands in the text.
+//! `"5" < 10`, which is false whatever stands in the text, and `sha256(x) == "2c26.."`, which is false
+//! unless both are absent.
 
 use rhai::{FnCallExpr, Position, Token};
 
@@ -15,19 +16,31 @@ pub(super) struct Comparisons<'a> {
     pub(super) parameters: Option<Parameters>,
 }
 
+/// Types that have nothing to do with each other.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mix {
+    TextAndNumber,
+    TextAndBytes,
+}
+
 impl Comparisons<'_> {
-    fn mixes(&self, call: &FnCallExpr, is_request: &dyn Fn(&str) -> bool) -> bool {
+    fn mix(&self, call: &FnCallExpr, is_request: &dyn Fn(&str) -> bool) -> Option<Mix> {
         let [left, right] = call.args.as_slice() else {
-            return false;
+            return None;
         };
         let types = Types {
             program: self.program,
             is_request,
         };
-        let (Some(left), Some(right)) = (types.kind_of(left), types.kind_of(right)) else {
-            return false;
+        let (left, right) = (types.kind_of(left)?, types.kind_of(right)?);
+        let mixes = |one: fn(Kind) -> bool, other: fn(Kind) -> bool| {
+            (one(left) && other(right)) || (other(left) && one(right))
         };
-        (is_text(left) && is_number(right)) || (is_number(left) && is_text(right))
+        if mixes(is_text, is_number) {
+            Some(Mix::TextAndNumber)
+        } else {
+            mixes(is_text, is_bytes).then_some(Mix::TextAndBytes)
+        }
     }
 }
 
@@ -40,29 +53,36 @@ impl<'a> Check<'a> for Comparisons<'a> {
         findings: &mut Findings,
     ) {
         use Token as T;
-        let compares = matches!(
-            call.op_token,
-            Some(T::LessThan | T::LessThanEqualsTo | T::GreaterThan | T::GreaterThanEqualsTo)
-        );
-        if !compares {
-            return;
-        }
-        let shows = self.mixes(call, &|_| false);
+        let refused = match call.op_token {
+            Some(T::LessThan | T::LessThanEqualsTo | T::GreaterThan | T::GreaterThanEqualsTo) => {
+                Mix::TextAndNumber
+            }
+            Some(T::EqualsTo | T::NotEqualsTo) => Mix::TextAndBytes,
+            _ => return,
+        };
+        let refused = Some(refused);
+        let shows = self.mix(call, &|_| false) == refused;
         let wrong = match self.parameters {
             None => shows,
             Some(parameters) => {
                 let request = Some(Subject::Request);
-                !shows && self.mixes(call, &|name| parameters.subject(name, scope) == request)
+                let is_request = |name: &str| parameters.subject(name, scope) == request;
+                !shows && self.mix(call, &is_request) == refused
             }
         };
-        if wrong {
-            findings.error(
-                at,
-                call.name.chars().count(),
-                "text is compared with a number",
-                Some("use `num(..)`".to_string()),
-            );
+        if !wrong {
+            return;
         }
+        let (message, help) = if refused == Some(Mix::TextAndNumber) {
+            ("text is compared with a number", "use `num(..)`")
+        } else {
+            (
+                "bytes are compared with text, and are never equal",
+                "use `constant_time_eq(hex(..), ..)`",
+            )
+        };
+        let length = call.name.chars().count();
+        findings.error(at, length, message, Some(help.to_string()));
     }
 }
 
@@ -72,4 +92,8 @@ fn is_text(kind: Kind) -> bool {
 
 fn is_number(kind: Kind) -> bool {
     matches!(kind, Kind::Number | Kind::NumberOrUnit)
+}
+
+fn is_bytes(kind: Kind) -> bool {
+    matches!(kind, Kind::Blob | Kind::BlobOrUnit)
 }

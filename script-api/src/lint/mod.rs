@@ -24,12 +24,14 @@ mod functions;
 mod hooks;
 mod kinds;
 mod known;
+mod literals;
 mod names;
 mod no_effect;
 mod place;
 mod pools;
 mod program;
 mod properties;
+mod pure;
 mod request_changes;
 mod results;
 mod scope;
@@ -81,6 +83,12 @@ impl<'a> Linter<'a> {
                 program: &self.program,
             },
             &mut no_effect::NoEffect { names },
+            &mut pure::Pure {
+                program: &self.program,
+            },
+            &mut literals::Literals {
+                program: &self.program,
+            },
             &mut comparisons::Comparisons {
                 program: &self.program,
                 parameters: None,

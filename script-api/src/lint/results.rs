@@ -151,14 +151,23 @@ pub(super) fn check(
             continue;
         };
         let refused = match kind {
-            HookKind::OnRequest | HookKind::OnResponse => (given == Kind::Bool).then_some(
-                "a hook gives `()` to go on, or a response: `if !ok { return respond(403); }`",
-            ),
-            HookKind::To => matches!(given, Kind::Bool | Kind::Number | Kind::Array)
-                .then_some("`.to` wants the name of a pool"),
+            // A map that may be absent is what `jwt_verify` gives, which stops nothing.
+            HookKind::OnRequest | HookKind::OnResponse => {
+                matches!(given, Kind::Bool | Kind::MapOrUnit).then_some(
+                    "a hook gives `()` to go on, or a response: `if !ok { return respond(403); }`",
+                )
+            }
+            HookKind::To => matches!(
+                given,
+                Kind::Bool | Kind::Number | Kind::Array | Kind::Blob | Kind::BlobOrUnit
+            )
+            .then_some("`.to` wants the name of a pool"),
             HookKind::When => (given != Kind::Bool).then_some("`.when` wants true or false"),
-            HookKind::Respond => matches!(given, Kind::Unit | Kind::Bool | Kind::Number)
-                .then_some("`.respond` wants a response: `respond(200, \"ok\")`"),
+            HookKind::Respond => matches!(
+                given,
+                Kind::Unit | Kind::Bool | Kind::Number | Kind::Blob | Kind::BlobOrUnit
+            )
+            .then_some("`.respond` wants a response: `respond(200, \"ok\")`"),
         };
         if let Some(help) = refused {
             let message = format!("{} can't end with {}", kind.described(), given.described());

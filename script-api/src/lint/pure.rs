@@ -1,0 +1,83 @@
+//! Natives that do nothing but give a value, which is then thrown away: a `jwt_verify` that nobody
+//! asks is a gate left open.
+
+use rhai::{Expr, FnCallExpr, Position};
+
+use super::chain::{Chain, Link};
+use super::findings::Findings;
+use super::program::Program;
+use super::scope::Scope;
+use super::walk::Check;
+
+const PURE: [&str; 30] = [
+    "base64",
+    "base64url",
+    "constant_time_eq",
+    "form_encode",
+    "form_parse",
+    "from_base64",
+    "from_base64url",
+    "from_hex",
+    "hex",
+    "hmac_sha1",
+    "hmac_sha256",
+    "hmac_sha384",
+    "hmac_sha512",
+    "http_date",
+    "json_encode",
+    "jwt_sign",
+    "jwt_verify",
+    "now",
+    "now_ms",
+    "num",
+    "parse_http_date",
+    "random_bytes",
+    "sha1",
+    "sha256",
+    "sha384",
+    "sha512",
+    "url_decode",
+    "url_encode",
+    "uuid_v4",
+    "uuid_v7",
+];
+
+pub(super) struct Pure<'a> {
+    pub(super) program: &'a Program<'a>,
+}
+
+impl Pure<'_> {
+    fn pure_call<'e>(&self, value: &'e Expr) -> Option<(&'e FnCallExpr, Position)> {
+        let (call, at) = match value {
+            Expr::FnCall(call, at) => (&**call, *at),
+            _ => match Chain::of(value)?.links.last()? {
+                Link::Method(call, at) => (*call, *at),
+                _ => return None,
+            },
+        };
+        let name = call.name.as_str();
+        let is_pure = PURE.contains(&name)
+            && !call.is_qualified()
+            && !self.program.has_function(name)
+            && !self.program.members.contains(name);
+        is_pure.then_some((call, at))
+    }
+}
+
+impl<'a> Check<'a> for Pure<'a> {
+    fn discarded(&mut self, value: &'a Expr, scope: &Scope<'a>, findings: &mut Findings) {
+        let Some((call, at)) = self.pure_call(value) else {
+            return;
+        };
+        let name = &call.name;
+        let help = (!scope.is_plain_top_level()).then(|| match name.as_str() {
+            "jwt_verify" => {
+                "let claims = jwt_verify(..); if claims == () { return respond(401); }".to_string()
+            }
+            "constant_time_eq" => "if !constant_time_eq(..) { return respond(401); }".to_string(),
+            _ => format!("let x = {name}(..);"),
+        });
+        let message = format!("`{name}` does nothing but give a value, which is thrown away");
+        findings.error(at, name.chars().count(), message, help);
+    }
+}
