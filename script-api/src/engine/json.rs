@@ -53,10 +53,12 @@ fn plain(value: &Frozen) -> Result<serde_json::Value, String> {
             let entries = entries.map(|(key, value)| Ok((key.clone(), plain(value)?)));
             serde_json::Value::Object(entries.collect::<Result<_, String>>()?)
         }
-        Frozen::Table(_)
+        Frozen::Bytes(_)
+        | Frozen::Table(_)
         | Frozen::Cidr(_)
         | Frozen::Regex(_)
         | Frozen::Answer(_)
+        | Frozen::State(_)
         | Frozen::Function(_) => return Err("JSON holds plain data only".to_owned()),
     })
 }

@@ -14,7 +14,7 @@ use super::{
     absent, answer_api, collections,
     current::{NativeResult, error},
     limits::Limits,
-    progress, reply_api, request_api, response_api, text_api, value_api,
+    progress, reply_api, request_api, response_api, state_api, text_api, value_api,
 };
 use crate::path::PathPolicy;
 
@@ -64,6 +64,7 @@ pub(crate) fn engine(limits: &Limits, path_policy: &PathPolicy) -> Engine {
     answer_api::register(&mut engine);
     reply_api::register(&mut engine, limits);
     value_api::register(&mut engine, limits.string);
+    state_api::register(&mut engine);
     text_api::register(&mut engine, limits.string);
     absent::register(&mut engine);
     closed(&mut engine);

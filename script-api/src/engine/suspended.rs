@@ -37,13 +37,22 @@ impl Drop for Suspended {
     }
 }
 
+/// Hooks are counted for the whole process, so tests that suspend some run one after the other.
+#[cfg(test)]
+pub(super) fn alone() -> std::sync::MutexGuard<'static, ()> {
+    static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    ALONE
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn counts_what_lives_and_refuses_what_is_too_much() {
-        // Nothing else in this test process is suspended.
+        let _alone = alone();
         let one = Suspended::count(100, (1, 100));
         assert!(one.is_some());
         assert!(Suspended::count(0, (1, 100)).is_none());

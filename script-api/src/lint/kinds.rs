@@ -29,6 +29,8 @@ const NATIVES: &[(&str, usize, Kind)] = &[
     ("parse_int", 1, Kind::Number),
     ("parse_int", 2, Kind::Number),
     ("query", 2, Kind::TextOrUnit),
+    ("remaining", 2, Kind::Number),
+    ("retry_after", 2, Kind::Number),
     ("sub_string", 2, Kind::TextOrUnit),
     ("sub_string", 3, Kind::TextOrUnit),
     ("to_float", 1, Kind::Number),

@@ -8,6 +8,7 @@ mod draft;
 mod inputs;
 mod route_dsl;
 mod site_dsl;
+mod states;
 mod top_level;
 
 use std::{cell::RefCell, collections::HashSet, rc::Rc};
@@ -61,6 +62,7 @@ pub fn load(inputs: &Inputs) -> Result<Loaded, LoadError> {
     site_dsl::register(&mut engine, &draft);
     route_dsl::register(&mut engine);
     inputs::register(&mut engine, inputs, &draft);
+    states::register(&mut engine, &draft);
     engine::refuse_while_loading(&mut engine);
 
     let ast = engine
@@ -98,16 +100,18 @@ pub fn load(inputs: &Inputs) -> Result<Loaded, LoadError> {
     let ran = top_level::run(&mut engine, &ast, &draft, &inputs.file);
     // The engine's functions hold the draft too.
     drop(engine);
-    let draft = std::mem::take(&mut *draft.borrow_mut());
+    let mut draft = std::mem::take(&mut *draft.borrow_mut());
     if draft.files_changed {
         return Err(LoadError::Changed);
     }
     findings.extend(draft.findings.iter().cloned());
-    if let Err(error) = ran {
-        findings.push(error);
+    match ran {
+        Ok(()) => findings.extend(draft.nameless_states()),
+        Err(error) => findings.push(error),
     }
     stop_at_errors(&mut findings)?;
 
+    let states = std::mem::take(&mut draft.states);
     let program = build::build(draft, &ast, inputs, &mut findings);
     let program = match program {
         Some(program) => program,
@@ -131,6 +135,7 @@ pub fn load(inputs: &Inputs) -> Result<Loaded, LoadError> {
         }
     }
     stop_at_errors(&mut findings)?;
+    states::bind(&states, &inputs.state);
     Ok(Loaded {
         program,
         warnings: findings,

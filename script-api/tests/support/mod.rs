@@ -13,6 +13,7 @@ use edgewright_script::{
     path::PathPolicy,
     program::{Destination, Match, PoolId, Program, Route},
     router::Captures,
+    state::StateStore,
     values::{FileError, Files},
 };
 
@@ -40,6 +41,7 @@ pub fn inputs(source: &str) -> Inputs {
             .to_vec(),
         limits: Limits::default(),
         path_policy: PathPolicy::default(),
+        state: StateStore::default(),
     }
 }
 
