@@ -51,6 +51,12 @@ bench-quick: ## the same in two minutes, too short for conclusions
 	$(BENCH_BUILD)
 	$(BENCH) run --rounds 2 --seconds 2 --rate off --json $(TARGET)/bench-quick.json
 
+.PHONY: bench-hooks
+bench-hooks: ## what a hook costs by itself, and what threads share in it
+	@scripts/install.sh bench
+	$(BENCH_BUILD)
+	$(BENCH) hooks --json $(TARGET)/hooks.json
+
 .PHONY: image
 image: ## the container image
 	IMAGE=$(IMAGE) PROFILE=$(PROFILE) scripts/image.sh

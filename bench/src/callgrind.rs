@@ -1,5 +1,6 @@
 //! Reading what the counters of instructions wrote.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -12,6 +13,36 @@ pub(crate) fn callgrind_total(text: &str) -> Result<u64> {
         .find_map(|mark| text.lines().rev().find_map(|line| line.strip_prefix(mark)))
         .and_then(|rest| rest.split_whitespace().next()?.parse().ok())
         .context("no total in callgrind's file: did the program end in order?")
+}
+
+/// How often the functions whose names fit were called, as a callgrind file tells it: a line `cfn=`
+/// names the callee, and the next `calls=` says how often. A name is written out once and stands as a
+/// number in parentheses from then on.
+pub(crate) fn callgrind_calls(text: &str, fits: impl Fn(&str) -> bool) -> u64 {
+    let mut fitting = HashSet::new();
+    let mut counts = false;
+    let mut sum = 0;
+    for line in text.lines() {
+        let (key, value) = line.split_once('=').unwrap_or((line, ""));
+        match key {
+            "fn" | "cfn" => {
+                let (number, name) = value.split_once(' ').unwrap_or((value, ""));
+                // What calls itself is listed again with a `'` and its depth.
+                if fits(name.split('\'').next().unwrap_or(name)) {
+                    fitting.insert(number);
+                }
+                counts = key == "cfn" && fitting.contains(number);
+            }
+            "calls" if counts => {
+                let calls = value.split_whitespace().next();
+                sum += calls
+                    .and_then(|calls| calls.parse::<u64>().ok())
+                    .unwrap_or(0);
+            }
+            _ => {}
+        }
+    }
+    sum
 }
 
 /// The count in the file of `perf stat -x,`: value, unit, event, and more.
@@ -57,6 +88,16 @@ mod tests {
         assert_eq!(callgrind_total(text).unwrap(), 730_000_123);
         assert_eq!(callgrind_total("events: Ir\nsummary: 42\n").unwrap(), 42);
         assert!(callgrind_total("events: Ir\nfn=(1) main\n").is_err());
+    }
+
+    #[test]
+    fn calls_are_added_up_by_name() {
+        let text = "events: Ir\n\nfn=(1) main\n16 20\ncfn=(2) malloc\ncalls=5 0\n16 400\n\
+                    cfn=(3) free\ncalls=7 0\n16 30\n\nfn=(2)\n3 80\ncfn=(4) malloc'2\ncalls=1 0\n\
+                    3 9\n\nfn=(5) other\ncfn=(2)\ncalls=2 0\n9 100\ntotals: 1\n";
+        assert_eq!(callgrind_calls(text, |name| name == "malloc"), 8);
+        assert_eq!(callgrind_calls(text, |name| name == "free"), 7);
+        assert_eq!(callgrind_calls(text, |name| name == "calloc"), 0);
     }
 
     #[test]

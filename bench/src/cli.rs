@@ -10,6 +10,7 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use serde::Serialize;
 
 use crate::backend::Backend;
+use crate::hooks;
 use crate::instructions::{self, Counter};
 use crate::interrupt::Interrupt;
 use crate::nginx;
@@ -32,6 +33,14 @@ enum Action {
     Run(run::Options),
     /// User-space instructions per request.
     Instructions(InstructionOptions),
+    /// What a hook costs by itself, without sockets, and what threads share in it.
+    Hooks(hooks::Options),
+    /// What `hooks` runs under callgrind.
+    #[command(hide = true)]
+    HookLoop(hooks::LoopOptions),
+    /// What `hooks` runs under lackey.
+    #[command(hide = true)]
+    HookTrace(hooks::TraceOptions),
 }
 
 #[derive(Args)]
@@ -52,8 +61,8 @@ struct InstructionOptions {
     json: PathBuf,
 }
 
-/// What both commands take.
-#[derive(Args)]
+/// What the commands take that send requests.
+#[derive(Debug, PartialEq, Args)]
 pub(crate) struct Common {
     /// Only this contestant, and the floor to compare it with; may be repeated.
     #[arg(long = "only", value_name = "NAME")]
@@ -92,6 +101,9 @@ pub fn execute(cli: Cli) -> Result<()> {
     match cli.command {
         Action::Run(options) => run::run(&options, interrupt),
         Action::Instructions(options) => count_instructions(&options, interrupt),
+        Action::Hooks(options) => hooks::run(&options, interrupt),
+        Action::HookLoop(options) => hooks::run_loop(&options),
+        Action::HookTrace(options) => hooks::run_trace(&options),
     }
 }
 
@@ -106,6 +118,22 @@ fn count_instructions(options: &InstructionOptions, interrupt: Interrupt) -> Res
     let count = instructions::count(&field, &peers, counter, options.requests, options.rounds)?;
     println!("{}", count.markdown());
     write_json(&options.json, &count)
+}
+
+impl Default for Common {
+    /// As without any option; a test compares.
+    fn default() -> Self {
+        Self {
+            only: Vec::new(),
+            threads: 1,
+            pool: 1000,
+            pin: false,
+            edgewright: None,
+            floor: None,
+            nginx: None,
+            nginx_modules: None,
+        }
+    }
 }
 
 impl Common {
@@ -237,7 +265,7 @@ mod tests {
         let cli = Cli::parse_from([&["edgewright-bench", "instructions"], arguments].concat());
         match cli.command {
             Action::Instructions(options) => options.common,
-            Action::Run(_) => panic!("another command"),
+            _ => panic!("another command"),
         }
     }
 
@@ -255,6 +283,11 @@ mod tests {
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
         assert!(at_least_one("0").is_err() && at_least_one("x").is_err());
+    }
+
+    #[test]
+    fn the_defaults_are_those_of_the_command_line() {
+        assert_eq!(common(&[]), Common::default());
     }
 
     #[test]

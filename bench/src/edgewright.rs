@@ -31,14 +31,11 @@ pub(crate) struct Settings {
 
 /// Writes the files to `dir` and gives the command that serves them.
 pub(crate) fn command(binary: &Path, dir: &Path, settings: &Settings) -> Result<Command> {
-    let keys: serde_json::Map<_, _> = load::keys()
-        .map(|(key, client)| (key, client.into()))
-        .collect();
-    let keys = serde_json::to_string(&keys).context("cannot write the keys as JSON")?;
+    let routes = routes(settings.auth_hook, settings.routing_hook);
     for (name, text) in [
         ("edgewright.toml", config(settings)),
-        ("routes.rhai", routes(settings)),
-        ("keys.json", keys),
+        ("routes.rhai", routes),
+        (KEYS_FILE, keys_json()?),
     ] {
         let file = dir.join(name);
         fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))?;
@@ -67,22 +64,34 @@ fn config(settings: &Settings) -> String {
     )
 }
 
-fn routes(settings: &Settings) -> String {
+/// All API keys with their clients, as the auth hook reads them.
+pub(crate) fn keys_json() -> Result<String> {
+    let keys: serde_json::Map<_, _> = load::keys()
+        .map(|(key, client)| (key, client.into()))
+        .collect();
+    serde_json::to_string(&keys).context("cannot write the keys as JSON")
+}
+
+/// The program: one route for everything, with these hooks.
+pub(crate) fn routes(auth_hook: bool, routing_hook: bool) -> String {
     let mut text = String::new();
-    if settings.auth_hook {
+    if auth_hook {
         text += AUTH_HOOK;
     }
     text += "route(\"/{*rest}\")";
-    if settings.auth_hook {
+    if auth_hook {
         text += ".on_request(require_key)";
     }
-    text += if settings.routing_hook {
+    text += if routing_hook {
         ROUTING_HOOK
     } else {
         ".to(\"blue\");\n"
     };
     text
 }
+
+/// The file that the auth hook reads.
+pub(crate) const KEYS_FILE: &str = "keys.json";
 
 const AUTH_HOOK: &str = r#"const KEYS = table("keys.json");
 
@@ -101,7 +110,7 @@ const ROUTING_HOOK: &str =
 mod tests {
     use super::*;
 
-    fn settings(auth_hook: bool, routing_hook: bool) -> Settings {
+    fn settings() -> Settings {
         let address = |port| SocketAddr::from(([127, 0, 0, 1], port));
         Settings {
             listen: address(1),
@@ -113,32 +122,29 @@ mod tests {
             threads: 1,
             pool: 1000,
             forwarded_headers: true,
-            auth_hook,
-            routing_hook,
+            auth_hook: false,
+            routing_hook: false,
         }
     }
 
     #[test]
     fn without_hooks_there_is_no_script_in_the_routes() {
-        assert_eq!(
-            routes(&settings(false, false)),
-            "route(\"/{*rest}\").to(\"blue\");\n"
-        );
+        assert_eq!(routes(false, false), "route(\"/{*rest}\").to(\"blue\");\n");
     }
 
     #[test]
     fn hooks_are_on_the_route() {
-        let text = routes(&settings(true, true));
+        let text = routes(true, true);
         assert!(
             text.contains("route(\"/{*rest}\").on_request(require_key).to(|req|"),
             "{text}"
         );
-        assert!(!routes(&settings(false, true)).contains("require_key"));
+        assert!(!routes(false, true).contains("require_key"));
     }
 
     #[test]
     fn the_configuration_names_pools_and_sizes() {
-        let text = config(&settings(false, false));
+        let text = config(&settings());
         assert!(text.contains("upstream_keepalive = 1000\n"), "{text}");
         assert!(
             text.contains("[pools.green]\ntargets = [\"127.0.0.1:3\"]"),

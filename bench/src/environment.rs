@@ -8,6 +8,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 
+/// Runnable tasks before the start from which on the machine counts as busy.
+const BUSY: f64 = 0.5;
+
 /// What has to be known to read the numbers; a field that can't be found out is "unknown".
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Environment {
@@ -56,6 +59,24 @@ impl Environment {
             wrk: first_line(wrk, "-v"),
         }
     }
+
+    /// What speaks against measuring here and now.
+    pub(crate) fn busy(&self) -> Option<String> {
+        (self.load_average > BUSY).then(|| {
+            format!(
+                "the machine was busy before the start (load average {:.2})",
+                self.load_average
+            )
+        })
+    }
+}
+
+/// What speaks against numbers of this program: it doesn't lie where release builds do.
+pub(crate) fn other_profile(program: &Path) -> Option<String> {
+    let folder = program.parent().and_then(|folder| folder.file_name());
+    folder
+        .is_none_or(|folder| folder != "release")
+        .then(|| format!("{} may be no release build", program.display()))
 }
 
 /// The first line that a program prints about itself. Exit codes differ, so they don't count.
@@ -95,10 +116,18 @@ fn parse_throttled(text: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_release_folder_is_trusted() {
+        assert_eq!(other_profile(Path::new("/t/release/edgewright")), None);
+        assert!(other_profile(Path::new("/t/release-fast/edgewright")).is_some());
+    }
+
     #[test]
     fn throttling_is_found_in_either_form() {
         let v2 = "usage_usec 1\nnr_periods 10\nnr_throttled 7\nthrottled_usec 12\n";
-        assert_eq!(super::parse_throttled(v2), Some(7));
-        assert_eq!(super::parse_throttled("usage_usec 1\nuser_usec 1\n"), None);
+        assert_eq!(parse_throttled(v2), Some(7));
+        assert_eq!(parse_throttled("usage_usec 1\nuser_usec 1\n"), None);
     }
 }

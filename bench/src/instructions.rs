@@ -50,10 +50,11 @@ impl Counter {
 /// A contestant's instructions.
 #[derive(Debug, Serialize)]
 pub(crate) struct Row {
-    name: &'static str,
+    /// Its name.
+    pub(crate) name: &'static str,
     what: &'static str,
     /// Of each round.
-    instructions_per_request: Vec<f64>,
+    pub(crate) instructions_per_request: Vec<f64>,
     spread: Option<Spread>,
 }
 
@@ -62,7 +63,8 @@ pub(crate) struct Row {
 pub(crate) struct Count {
     counter: String,
     requests: u64,
-    rows: Vec<Row>,
+    /// The contestants.
+    pub(crate) rows: Vec<Row>,
 }
 
 /// Counts `requests` requests of each contestant, `rounds` times.

@@ -12,6 +12,7 @@ mod cli;
 mod client;
 mod edgewright;
 mod environment;
+mod hooks;
 mod instructions;
 mod interrupt;
 mod load;

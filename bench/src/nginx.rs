@@ -41,10 +41,21 @@ pub(crate) struct ProxySettings<'a> {
     pub(crate) pool: usize,
     /// Connections that one worker may have open.
     pub(crate) connections: usize,
-    /// Folder of the Lua module, for auth and routing by script; `None` for the plain proxy.
-    pub(crate) lua_modules: Option<&'a Path>,
+    /// What a script does; `None` for the plain proxy.
+    pub(crate) lua: Option<Lua<'a>>,
     /// Without a master process: for instruction counts.
     pub(crate) single_process: bool,
+}
+
+/// The jobs of a script.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Lua<'a> {
+    /// Folder of the Lua module.
+    pub(crate) modules: &'a Path,
+    /// It looks the API key up.
+    pub(crate) auth: bool,
+    /// It chooses the pool.
+    pub(crate) routing: bool,
 }
 
 /// The folder that holds the Lua module and the one it needs.
@@ -115,15 +126,12 @@ pub(crate) fn proxy_config(settings: &ProxySettings) -> String {
              keepalive_requests 1000000000;\n  keepalive_timeout 3600s;\n}}\n"
         )
     };
-    let location = match settings.lua_modules {
-        Some(_) => LUA_LOCATION.to_owned(),
-        None => format!("    proxy_pass http://{BLUE};\n"),
-    };
-    let lua_settings = match settings.lua_modules {
-        Some(_) => {
-            "lua_package_path \"$prefix/?.lua;;\";\ninit_by_lua_block { require \"keys\" }\n"
-        }
-        None => "",
+    let (location, lua_settings) = match &settings.lua {
+        Some(lua) => (
+            lua_location(lua),
+            "lua_package_path \"$prefix/?.lua;;\";\ninit_by_lua_block { require \"keys\" }\n",
+        ),
+        None => (format!("    proxy_pass http://{BLUE};\n"), ""),
     };
     let http = format!(
         "{}{}{lua_settings}server {{\n  listen {} backlog=4096;\n  location / {{\n{location}    \
@@ -134,9 +142,9 @@ pub(crate) fn proxy_config(settings: &ProxySettings) -> String {
         settings.listen,
     );
     let mut modules = String::new();
-    if let Some(folder) = settings.lua_modules {
+    if let Some(lua) = &settings.lua {
         for module in ["ndk_http_module.so", "ngx_http_lua_module.so"] {
-            modules += &format!("load_module {};\n", folder.join(module).display());
+            modules += &format!("load_module {};\n", lua.modules.join(module).display());
         }
     }
     if settings.single_process {
@@ -145,11 +153,23 @@ pub(crate) fn proxy_config(settings: &ProxySettings) -> String {
     main_context(settings.workers, settings.connections, &modules, &http)
 }
 
-/// The same two jobs as in [`crate::edgewright`]: the key's client to the upstream or a 401, and
-/// the pool by a header.
-const LUA_LOCATION: &str = r#"    set $pool "blue";
-    access_by_lua_block {
-      local client = require("keys")[ngx.var.http_x_api_key]
+/// The same jobs as in [`crate::edgewright`]: the key's client to the upstream or a 401, and the pool
+/// by a header.
+fn lua_location(lua: &Lua) -> String {
+    let (variable, upstream) = if lua.routing {
+        ("    set $pool \"blue\";\n", "$pool")
+    } else {
+        ("", BLUE)
+    };
+    let auth = if lua.auth { LUA_AUTH } else { "" };
+    let routing = if lua.routing { LUA_ROUTING } else { "" };
+    format!(
+        "{variable}    access_by_lua_block {{\n{auth}{routing}    }}\n    \
+         proxy_pass http://{upstream};\n"
+    )
+}
+
+const LUA_AUTH: &str = r#"      local client = require("keys")[ngx.var.http_x_api_key]
       if not client then
         ngx.status = 401
         ngx.header.content_length = 16
@@ -157,11 +177,11 @@ const LUA_LOCATION: &str = r#"    set $pool "blue";
         return ngx.exit(401)
       end
       ngx.req.set_header("x-client", client)
-      if ngx.var.http_x_variant == "green" then
+"#;
+
+const LUA_ROUTING: &str = r#"      if ngx.var.http_x_variant == "green" then
         ngx.var.pool = "green"
       end
-    }
-    proxy_pass http://$pool;
 "#;
 
 /// The table of keys as a Lua module, loaded once before the workers are forked.
@@ -176,7 +196,7 @@ pub(crate) fn lua_keys() -> String {
 mod tests {
     use super::*;
 
-    fn settings(lua_modules: Option<&Path>) -> ProxySettings<'_> {
+    fn settings(lua: Option<Lua<'_>>) -> ProxySettings<'_> {
         let address = |port| SocketAddr::from(([127, 0, 0, 1], port));
         ProxySettings {
             listen: address(1),
@@ -188,7 +208,7 @@ mod tests {
             workers: 2,
             pool: 1000,
             connections: 4096,
-            lua_modules,
+            lua,
             single_process: false,
         }
     }
@@ -203,14 +223,31 @@ mod tests {
         );
     }
 
+    fn with_lua(auth: bool, routing: bool) -> String {
+        let modules = Path::new("/modules");
+        proxy_config(&settings(Some(Lua {
+            modules,
+            auth,
+            routing,
+        })))
+    }
+
     #[test]
     fn lua_brings_both_modules_and_both_jobs() {
-        let config = proxy_config(&settings(Some(Path::new("/modules"))));
+        let config = with_lua(true, true);
         assert!(
             config.starts_with("load_module /modules/ndk_http_module.so;\n"),
             "{config}"
         );
         assert!(config.contains("proxy_pass http://$pool;") && config.contains("ngx.exit(401)"));
         assert!(lua_keys().contains(&format!("[\"{}\"]", load::good_key())));
+    }
+
+    #[test]
+    fn a_job_alone_is_alone() {
+        let auth = with_lua(true, false);
+        assert!(auth.contains("proxy_pass http://blue;") && auth.contains("ngx.exit(401)"));
+        let routing = with_lua(false, true);
+        assert!(routing.contains("proxy_pass http://$pool;") && !routing.contains("ngx.exit"));
     }
 }

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, ensure};
 use crate::backend::Backend;
 use crate::edgewright;
 use crate::interrupt::Interrupt;
-use crate::nginx::{self, ProxySettings};
+use crate::nginx::{self, Lua, ProxySettings};
 use crate::placement::Placement;
 
 /// A contestant.
@@ -33,8 +33,15 @@ enum Kind {
         routing: bool,
     },
     Nginx {
-        lua: bool,
+        lua: Option<Jobs>,
     },
+}
+
+/// What a script of nginx does.
+#[derive(Debug, Clone, Copy)]
+struct Jobs {
+    auth: bool,
+    routing: bool,
 }
 
 /// The name of the contestant that the others are compared with.
@@ -100,12 +107,41 @@ pub(crate) const ALL: [Peer; 9] = [
     Peer {
         name: "nginx",
         what: "proxy_pass with upstream keepalive",
-        kind: Kind::Nginx { lua: false },
+        kind: Kind::Nginx { lua: None },
     },
     Peer {
         name: "nginx-lua",
         what: "the jobs of both hooks in access_by_lua",
-        kind: Kind::Nginx { lua: true },
+        kind: Kind::Nginx {
+            lua: Some(Jobs {
+                auth: true,
+                routing: true,
+            }),
+        },
+    },
+];
+
+/// nginx with one job each in its script, for those who want the cost of one.
+pub(crate) const NGINX_LUA_ALONE: [Peer; 2] = [
+    Peer {
+        name: "nginx-lua-routing",
+        what: "the job of the routing hook in access_by_lua",
+        kind: Kind::Nginx {
+            lua: Some(Jobs {
+                auth: false,
+                routing: true,
+            }),
+        },
+    },
+    Peer {
+        name: "nginx-lua-auth",
+        what: "the job of the auth hook in access_by_lua",
+        kind: Kind::Nginx {
+            lua: Some(Jobs {
+                auth: true,
+                routing: false,
+            }),
+        },
     },
 ];
 
@@ -145,7 +181,10 @@ impl Peer {
     pub(crate) fn checks_keys(&self) -> bool {
         matches!(
             self.kind,
-            Kind::Edgewright { auth: true, .. } | Kind::Nginx { lua: true }
+            Kind::Edgewright { auth: true, .. }
+                | Kind::Nginx {
+                    lua: Some(Jobs { auth: true, .. })
+                }
         )
     }
 
@@ -153,7 +192,10 @@ impl Peer {
     pub(crate) fn routes_by_header(&self) -> bool {
         matches!(
             self.kind,
-            Kind::Edgewright { routing: true, .. } | Kind::Nginx { lua: true }
+            Kind::Edgewright { routing: true, .. }
+                | Kind::Nginx {
+                    lua: Some(Jobs { routing: true, .. })
+                }
         )
     }
 
@@ -174,7 +216,7 @@ impl Peer {
     /// Why it can't be run here, if so.
     pub(crate) fn missing(&self, programs: &Programs) -> Option<String> {
         match self.kind {
-            Kind::Nginx { lua: true } if programs.lua_modules.is_none() => {
+            Kind::Nginx { lua: Some(_) } if programs.lua_modules.is_none() => {
                 Some("nginx's Lua module is not installed".to_owned())
             }
             _ => self
@@ -229,7 +271,7 @@ impl Peer {
                     !single_process || field.threads == 1,
                     "instructions of nginx are counted in one process: --threads must be 1"
                 );
-                if lua {
+                if lua.is_some() {
                     let file = dir.join("keys.lua");
                     std::fs::write(&file, nginx::lua_keys())
                         .with_context(|| format!("cannot write {}", file.display()))?;
@@ -240,7 +282,13 @@ impl Peer {
                     workers: field.threads,
                     pool: field.pool,
                     connections: field.connections * 2 + field.pool + 64,
-                    lua_modules: programs.lua_modules.as_deref().filter(|_| lua),
+                    lua: lua
+                        .zip(programs.lua_modules.as_deref())
+                        .map(|(jobs, modules)| Lua {
+                            modules,
+                            auth: jobs.auth,
+                            routing: jobs.routing,
+                        }),
                     single_process,
                 });
                 nginx::command(&programs.nginx, dir, &config)
@@ -257,13 +305,12 @@ mod tests {
 
     #[test]
     fn names_are_unique_and_the_floor_is_first() {
-        assert_eq!(
-            ALL.iter()
-                .map(|peer| peer.name)
-                .collect::<HashSet<_>>()
-                .len(),
-            ALL.len()
-        );
+        let names: HashSet<_> = ALL
+            .iter()
+            .chain(&NGINX_LUA_ALONE)
+            .map(|peer| peer.name)
+            .collect();
+        assert_eq!(names.len(), ALL.len() + NGINX_LUA_ALONE.len());
         assert_eq!(ALL[0].name, FLOOR);
     }
 }

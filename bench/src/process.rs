@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStderr, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -37,9 +37,27 @@ impl Process {
     ) -> Result<Self> {
         let file = File::create(log).with_context(|| format!("cannot create {}", log.display()))?;
         command
-            .stdin(Stdio::null())
             .stdout(file.try_clone().context("cannot share the log file")?)
             .stderr(file);
+        Self::start(name, command, log, cpus)
+    }
+
+    /// Starts `command` with standard output in the file `log` and standard error in a pipe, whose
+    /// other end is given.
+    pub(crate) fn spawn_piped(
+        name: &str,
+        command: &mut Command,
+        log: &Path,
+    ) -> Result<(Self, ChildStderr)> {
+        let file = File::create(log).with_context(|| format!("cannot create {}", log.display()))?;
+        command.stdout(file).stderr(Stdio::piped());
+        let mut process = Self::start(name, command, log, None)?;
+        let pipe = process.child.stderr.take();
+        Ok((process, pipe.context("a process without its pipe")?))
+    }
+
+    fn start(name: &str, command: &mut Command, log: &Path, cpus: Option<CpuSet>) -> Result<Self> {
+        command.stdin(Stdio::null());
         let child = spawn_bound(command, cpus).with_context(|| format!("cannot start {name}"))?;
         Ok(Self {
             child,

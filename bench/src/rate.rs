@@ -242,7 +242,7 @@ mod tests {
                 "HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n",
                 load::BODY_LENGTH
             );
-            let answer = head + &load::body();
+            let answer = head + load::body().as_str();
             let mut stall = Some(stall);
             let mut request = vec![0; load::measured_request().len()];
             while stream.read_exact(&mut request).is_ok() {

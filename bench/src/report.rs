@@ -270,7 +270,8 @@ impl Report {
     }
 }
 
-fn cell(spread: Option<Spread>, digits: usize) -> String {
+/// Median and spread, for a table.
+pub(crate) fn cell(spread: Option<Spread>, digits: usize) -> String {
     match spread {
         Some(Spread { median, min, max }) => {
             format!("{median:.digits$} ({min:.digits$}..{max:.digits$})")
@@ -279,7 +280,8 @@ fn cell(spread: Option<Spread>, digits: usize) -> String {
     }
 }
 
-fn middle(spread: Option<Spread>, digits: usize) -> String {
+/// The median alone, for a table.
+pub(crate) fn middle(spread: Option<Spread>, digits: usize) -> String {
     spread.map_or_else(
         || "–".to_owned(),
         |spread| format!("{:.digits$}", spread.median),
@@ -288,4 +290,4 @@ fn middle(spread: Option<Spread>, digits: usize) -> String {
 
 #[cfg(test)]
 #[path = "report_tests.rs"]
-mod tests;
+pub(crate) mod tests;

@@ -2,7 +2,7 @@ use super::*;
 use crate::turn::{Cost, Measured};
 use crate::wrk::WrkResult;
 
-fn turn(round: usize, user_us: f64, status_errors: u64) -> Turn {
+pub(crate) fn turn(round: usize, user_us: f64, status_errors: u64) -> Turn {
     Turn {
         round,
         closed: Measured {

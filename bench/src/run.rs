@@ -8,7 +8,7 @@ use clap::Args;
 
 use crate::checks;
 use crate::cli::{Common, at_least_one, ensure_writable, write_json};
-use crate::environment::{Environment, throttled};
+use crate::environment::{Environment, other_profile, throttled};
 use crate::interrupt::Interrupt;
 use crate::peers::{Field, Peer};
 use crate::rate;
@@ -19,11 +19,10 @@ use crate::wrk::Wrk;
 
 /// Seconds of load in which the rate is found out and the proxyless speed measured.
 const CALIBRATION_SECONDS: u64 = 2;
-const STOP_PATIENCE: Duration = Duration::from_secs(10);
+/// How long a contestant may take to end.
+pub(crate) const STOP_PATIENCE: Duration = Duration::from_secs(10);
 /// How many times faster than the fastest proxy backend and load must be without one.
 const HEADROOM: f64 = 2.0;
-/// Runnable tasks before the start from which on the machine counts as busy.
-const BUSY: f64 = 0.5;
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -166,13 +165,7 @@ pub(crate) fn run(options: &Options, interrupt: Interrupt) -> Result<()> {
 }
 
 fn warnings_before(environment: &Environment, field: &Field, peers: &[Peer]) -> Vec<String> {
-    let mut warnings = Vec::new();
-    if environment.load_average > BUSY {
-        warnings.push(format!(
-            "the machine was busy before the start (load average {:.2})",
-            environment.load_average
-        ));
-    }
+    let mut warnings = Vec::from_iter(environment.busy());
     if environment.cpus < 2 {
         warnings.push("one CPU for proxy, backend and load together".to_owned());
     }
@@ -181,12 +174,7 @@ fn warnings_before(environment: &Environment, field: &Field, peers: &[Peer]) -> 
         .filter_map(|peer| peer.own_program(&field.programs))
         .collect();
     programs.dedup();
-    for program in programs {
-        let folder = program.parent().and_then(|folder| folder.file_name());
-        if folder.is_none_or(|folder| folder != "release") {
-            warnings.push(format!("{} may be no release build", program.display()));
-        }
-    }
+    warnings.extend(programs.into_iter().filter_map(other_profile));
     warnings
 }
 
@@ -240,7 +228,7 @@ fn rounds(field: &Field, wrk: &Wrk, peers: &[Peer], plan: Plan, rounds: usize) -
 }
 
 /// Who has the turn at `position` of a round: shifted by one each round, backwards in every other.
-fn turn_order(position: usize, round: usize, count: usize) -> usize {
+pub(crate) fn turn_order(position: usize, round: usize, count: usize) -> usize {
     let shifted = (position + round) % count;
     if round.is_multiple_of(2) {
         count - 1 - shifted

@@ -87,7 +87,8 @@ impl Running {
     }
 }
 
-fn wrap(command: Command, wrapper: Wrapper) -> Command {
+/// The command that runs `command` in `wrapper`.
+pub(crate) fn wrap(command: Command, wrapper: Wrapper) -> Command {
     let mut outer = match wrapper {
         Wrapper::None => return command,
         Wrapper::Callgrind(file) => {

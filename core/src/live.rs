@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use edgewright_script::{diagnostic::Diagnostic, state::StateStore};
+use edgewright_script::{diagnostic::Diagnostic, engine::suspended_hooks, state::StateStore};
 use serde_json::json;
 
 use crate::{
@@ -185,6 +185,7 @@ impl Operations for Desk {
                 throttled_periods: throttling.throttled_periods,
                 throttled_micros: throttling.throttled_micros,
             }),
+            waiting: suspended_hooks(),
             threads: self.threads,
             open_files_limit: self.open_files,
             state: self.state.samples(),

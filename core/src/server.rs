@@ -21,7 +21,7 @@ use pingora_proxy::{HttpProxy, http_proxy_service_with_name};
 use pingora_timeout::fast_timeout::set_fast_timeout_to_tokio_threshold;
 use tokio::sync::watch;
 
-use crate::{config::Config, proxy::Edge};
+use crate::{config::Config, outbound::NO_CERTIFICATES, proxy::Edge};
 
 /// Bytes of a worker's stack. The deepest calls and expressions that are allowed need 22 MiB, and a
 /// chain of closures as long as a hook can make one is freed by recursion. Only what is used
@@ -96,6 +96,9 @@ pub fn proxy(
         threads: 1,
         upstream_keepalive_pool_size: kept.div_ceil(threads),
         max_retries: MAX_TRIES,
+        // Pools are called without TLS. Pingora would read the root certificates of the system, for
+        // each worker twice, and panic when something is wrong with one of them.
+        ca_file: Some(NO_CERTIFICATES.to_owned()),
         ..ServerConf::default()
     };
     let mut service = http_proxy_service_with_name(&Arc::new(configuration), edge, "proxy");

@@ -14,7 +14,7 @@ use edgewright_script::{
     load::{self, Inputs},
     program::{PoolDeclaration, Program},
     state::StateStore,
-    values::{FileError, Files},
+    values::{FileError, Files, ProgramFile},
 };
 
 use crate::{
@@ -197,6 +197,10 @@ struct FolderFiles(Arc<Folder>);
 impl Files for FolderFiles {
     fn read(&self, name: &str) -> Result<Vec<u8>, FileError> {
         self.0.read(name)
+    }
+
+    fn read_program(&self, name: &str) -> Result<ProgramFile, FileError> {
+        self.0.read_program(name)
     }
 }
 

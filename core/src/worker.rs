@@ -13,11 +13,19 @@ use edgewright_script::{
     program::HookId,
 };
 
-use crate::{generation::Generation, parcel::Parcel};
+use crate::{generation::Generation, outbound::Client, parcel::Parcel};
 
 /// A worker's own handle on a generation.
 pub struct Handle {
     generation: Option<Arc<Generation>>,
+    client: Arc<Client>,
+}
+
+impl Handle {
+    /// What makes the calls of the worker's hooks.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
 }
 
 impl std::ops::Deref for Handle {
@@ -73,8 +81,8 @@ thread_local! {
     static WORKER: RefCell<Worker> = RefCell::default();
 }
 
-/// This worker's handle on the generation in force.
-pub fn current(shared: &ArcSwap<Generation>) -> Arc<Handle> {
+/// This worker's handle on the generation in force; `client` is the worker's.
+pub fn current(shared: &ArcSwap<Generation>, client: &Arc<Client>) -> Arc<Handle> {
     let live = shared.load();
     WORKER.with_borrow_mut(|worker| {
         if let Some(handle) = &worker.current
@@ -87,6 +95,7 @@ pub fn current(shared: &ArcSwap<Generation>) -> Arc<Handle> {
         }
         let handle = Arc::new(Handle {
             generation: Some(Arc::clone(&live)),
+            client: client.clone(),
         });
         worker.current = Some(handle.clone());
         worker.retire();

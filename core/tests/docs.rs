@@ -200,8 +200,18 @@ fn the_bounds_are_the_bounds() {
 fn programs_in_the_documentation_load() {
     let mut tried = 0;
     for document in ["README.md", "docs/routes.md"] {
+        // A block that begins with the name of a file is that file, for the blocks behind it.
+        let mut files: Vec<(String, String)> = Vec::new();
         for program in blocks(&read(document), "rhai") {
             let folder = TempDir::new().unwrap();
+            for (name, text) in &files {
+                fs::write(folder.path().join(name), text).unwrap();
+            }
+            let first = program.lines().next().unwrap_or_default();
+            let name = first
+                .strip_prefix("// ")
+                .filter(|name| name.ends_with(".rhai"));
+            files.extend(name.map(|name| (name.to_owned(), program.clone())));
             let mut settings = String::new();
             for pool in ["web", "canary", "api", "admin"] {
                 // The program may declare it by itself.
@@ -294,6 +304,7 @@ fn links_inside_the_documentation_lead_somewhere() {
         "docs/operations.md",
         "docs/routes.md",
         "examples/quickstart/README.md",
+        "examples/modules/README.md",
     ] {
         let text = read(document);
         for link in text.split("](").skip(1) {

@@ -1,4 +1,4 @@
-//! Every example is complete and right: `check` has nothing against it, and the quickstart serves.
+//! Every example is complete and right: `check` has nothing against it, and it serves.
 
 // A failed unwrap is a failed test.
 #![allow(clippy::unwrap_used)]
@@ -88,18 +88,53 @@ fn the_quickstart_serves() {
     assert_eq!(web.last_request().headers("x-client"), ["alice"]);
 }
 
-/// The files of the example fit together: its settings name the pools that its program uses.
 #[test]
-fn the_quickstart_names_its_upstreams() {
-    let settings: toml::Table = text("quickstart", "edgewright.toml").parse().unwrap();
-    let pools = settings["pools"].as_table().unwrap();
-    let upstreams = text("quickstart", "upstreams.py");
-    for (name, pool) in pools {
-        let target = pool["targets"][0].as_str().unwrap();
-        let port = target.rsplit(':').next().unwrap();
-        assert!(
-            upstreams.contains(port),
-            "{name}: nothing of the example is on {target}"
-        );
+fn the_modules_serve() {
+    let web = Upstream::start(|seen| ok(format!("web {} {}", seen.method(), seen.target())));
+    let mut proxy = serving(&text("modules", "routes.rhai"));
+    for file in ["auth.rhai", "billing.rhai", "keys.json"] {
+        proxy = proxy.file(file, &text("modules", file));
+    }
+    let proxy = proxy.pool("web", web.address()).start();
+    assert_eq!(proxy.text("/healthz"), "example is up\n");
+
+    let refused = proxy.get("/api/orders");
+    assert_eq!(refused.status, 401);
+    assert_eq!(
+        refused.header("www-authenticate"),
+        Some("Key realm=\"keys\"")
+    );
+    let with_key = |target: &str, key: &str| proxy.send(&get(target).header("x-api-key", key));
+    assert_eq!(with_key("/admin/", "secret-2").text(), "only for admin\n");
+    assert_eq!(web.hits(), 0);
+
+    assert_eq!(
+        with_key("/api/orders", "secret-2").text(),
+        "web GET /api/orders"
+    );
+    assert_eq!(web.last_request().headers("x-client"), ["bob"]);
+    assert_eq!(with_key("/admin/", "secret-1").text(), "web GET /admin/");
+    assert_eq!(
+        with_key("/invoices/7", "secret-1").text(),
+        "web GET /billing/7"
+    );
+    assert_eq!(web.last_request().headers("x-client"), ["alice"]);
+}
+
+/// The files of an example fit together: its settings name the pools that its program uses.
+#[test]
+fn settings_name_the_upstreams() {
+    for example in ["quickstart", "modules"] {
+        let settings: toml::Table = text(example, "edgewright.toml").parse().unwrap();
+        let pools = settings["pools"].as_table().unwrap();
+        let upstreams = text(example, "upstreams.py");
+        for (name, pool) in pools {
+            let target = pool["targets"][0].as_str().unwrap();
+            let port = target.rsplit(':').next().unwrap();
+            assert!(
+                upstreams.contains(port),
+                "{name}: nothing of {example} is on {target}"
+            );
+        }
     }
 }

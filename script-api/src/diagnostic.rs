@@ -40,6 +40,18 @@ pub struct Place {
     pub length: usize,
 }
 
+impl Place {
+    /// The line as one who reads `file` calls it: `line 3`, or `line 3 of auth.rhai`.
+    #[must_use]
+    pub fn line_for(&self, file: &str) -> String {
+        if self.file == file {
+            format!("line {}", self.line)
+        } else {
+            format!("line {} of {}", self.line, self.file)
+        }
+    }
+}
+
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}:{}", self.file, self.line, self.column)

@@ -19,6 +19,7 @@ pub mod request;
 pub mod response;
 pub mod router;
 mod script_error;
+pub mod source;
 pub mod state;
 pub mod suggest;
 mod syntax;

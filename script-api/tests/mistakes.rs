@@ -119,10 +119,6 @@ fn of_inputs() {
     finds("let x = ;", "routes.rhai:1:9");
     finds("\n\nthrow \"stop\";", "routes.rhai:3:");
     finds("loop {}", "routes.rhai:1:");
-    finds(
-        "import \"auth\" as auth;",
-        "routes.rhai:1:1: error: `import` isn't available",
-    );
 }
 
 #[test]

@@ -188,6 +188,34 @@ fn a_function_is_no_verdict() {
 }
 
 #[test]
+fn functions_are_not_called_by_a_text() {
+    let failed = closed(
+        r#"fn is_eve(u) { "not a bool" }
+        route("/{*r}").on_request(|req| {
+            let name = "is_" + "eve";
+            if ["eve"].some(name) { return respond(403); }
+        }).to("web");"#,
+    );
+    assert!(
+        failed.contains("`some` takes a function, not the text \"is_eve\""),
+        "{failed}"
+    );
+    answers(
+        r#"fn eve() { false }
+        route("/{*r}").on_request(|req| {
+            if ["bob", "eve"].index_of(req.header("u")) == 1 { return respond(403); }
+        }).to("web");"#,
+        403,
+    );
+    answers(
+        r#"const NAMES = ["eve", 1, "bob", "eve"];
+        const FOUND = [NAMES.index_of("eve", 1), NAMES.index_of("eve", -4), NAMES.index_of("eve", 9), NAMES.index_of("no")];
+        route("/{*r}").respond(if FOUND == [3, 0, -1, -1] { 200 } else { 500 });"#,
+        200,
+    );
+}
+
+#[test]
 fn curry_is_closed() {
     refused(
         "let f = |a, b| a; let g = f.curry(1);",

@@ -145,10 +145,13 @@ fn hooks(program: &Program, hooks: &[&Vec<HookId>]) -> String {
 /// A function's name; of a closure, its place.
 fn function(program: &Program, hook: HookId) -> String {
     let hook = program.hook(hook);
-    if hook.function.name.contains('$') {
+    if !hook.function.name.contains('$') {
+        return program.name_of(&hook.function).into_owned();
+    }
+    if hook.place.file == program.file() {
         format!("|..|@{}", hook.place.line)
     } else {
-        hook.function.name.clone()
+        format!("|..|@{}", place(&hook.place))
     }
 }
 

@@ -27,6 +27,7 @@ use crate::{
     live::{Desk, Live},
     logging,
     metrics::Metrics,
+    outbound::{Client, Roots},
     proxy::{Edge, Shared},
     reload,
     resources::{cpu::Cpu, keepalive, nofile},
@@ -170,8 +171,15 @@ fn start(
     let workers = Workers::default();
     let serving = shared.clone();
     add(&workers)?;
+    let roots = Arc::new(Roots::default());
     for number in 0..threads {
-        let edge = Edge::new(shared.clone());
+        let client = Client::new(
+            desk.resolver.clone(),
+            metrics.clone(),
+            roots.clone(),
+            kept.div_ceil(threads),
+        );
+        let edge = Edge::new(shared.clone(), client);
         let service = server::proxy(&config, edge, threads, kept);
         workers.start(&format!("worker-{number}"), service)?;
     }

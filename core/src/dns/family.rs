@@ -263,6 +263,10 @@ impl Family {
     fn stale(&self) -> bool {
         !self.addresses.is_empty() && (self.failures > 0 || self.empties > 0)
     }
+
+    fn failing(&self) -> bool {
+        self.knowledge == Knowledge::Unknown && self.failures > 0
+    }
 }
 
 /// Both record types of a name.
@@ -314,6 +318,17 @@ impl Families {
     /// Addresses of an earlier answer are in use.
     pub(super) fn stale(&self) -> bool {
         self.a.stale() || self.aaaa.stale()
+    }
+
+    /// There is no answer, and waiting for the lookups under way will not bring one: each family
+    /// has had its try, and at least one has failed.
+    pub(super) fn unanswered(&self) -> bool {
+        let families = [&self.a, &self.aaaa];
+        families.iter().any(|family| family.failing())
+            && families.iter().all(|family| {
+                family.failing()
+                    || (family.knowledge != Knowledge::Unknown && family.addresses.is_empty())
+            })
     }
 
     /// The smaller TTL of both families.

@@ -19,8 +19,8 @@ use super::outcome::{Failure, LookupResult, Outcome, Reply};
 use super::search::SearchList;
 use super::watched::lock;
 
-/// Lookups of one record type that may be under way at once: bounds the sockets that thousands of
-/// names need when they all start together.
+/// Lookups of one record type that may be under way at once, for configured names and for others
+/// each: bounds the sockets that thousands of names need when they all start together.
 pub(super) const MAX_CONCURRENT: usize = 128;
 
 /// How long a server that didn't answer stays at the end of the order.
@@ -174,7 +174,8 @@ impl Server {
         options.timeout = timeout;
         options.attempts = 0;
         options.num_concurrent_reqs = 1;
-        options.max_active_requests = 2 * MAX_CONCURRENT;
+        // Two record types, of names that are configured and of others.
+        options.max_active_requests = 4 * MAX_CONCURRENT;
         let config = ResolverConfig::from_name_servers(vec![server]);
         let provider = TokioRuntimeProvider::default();
         let resolver = TokioResolver::builder_with_config(config, provider)

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use hickory_resolver::proto::rr::RecordType;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
-use tracing::{error, info, warn};
+use tracing::{debug, error, info, warn};
 
 use super::family::{Event, Families, Family};
 use super::lookup::MAX_CONCURRENT;
@@ -25,9 +25,13 @@ pub(super) struct Context {
     pub(super) has_ipv6: fn() -> bool,
     /// How long refreshes took.
     pub(super) duration: Latency,
-    /// For A and AAAA each, so that AAAA lookups that nobody answers can't hold up A.
-    permits: [Semaphore; 2],
+    permits: Permits,
+    /// For names that a program makes up while it runs: they can't hold up the configured ones.
+    permits_unlisted: Permits,
 }
+
+/// For A and AAAA each, so that AAAA lookups that nobody answers can't hold up A.
+type Permits = [Semaphore; 2];
 
 impl Context {
     pub(super) fn new(system: watch::Receiver<Arc<System>>, has_ipv6: fn() -> bool) -> Self {
@@ -36,6 +40,7 @@ impl Context {
             has_ipv6,
             duration: Latency::default(),
             permits: [MAX_CONCURRENT, MAX_CONCURRENT].map(Semaphore::new),
+            permits_unlisted: [MAX_CONCURRENT, MAX_CONCURRENT].map(Semaphore::new),
         }
     }
 }
@@ -140,6 +145,7 @@ impl NameTask {
         }
         let outcome = self.look_up(kind, system).await;
         self.name.count(kind as usize, &outcome);
+        let failed = matches!(outcome, Outcome::Failed(_));
         let now = Instant::now();
         let step = self.update(|families| {
             let (family, other) = kind.of(families);
@@ -148,6 +154,9 @@ impl NameTask {
         });
         if let Some(event) = step.event {
             self.log(kind, event);
+        }
+        if failed && lock(&self.families).unanswered() {
+            self.name.tell_failure();
         }
         Some(step.next)
     }
@@ -164,7 +173,12 @@ impl NameTask {
         };
         let other_at = kind.of(&mut lock(&self.families)).1.found_at();
         let started = Instant::now();
-        let permits = &self.context.permits[kind as usize];
+        let permits = if self.name.is_listed() {
+            &self.context.permits
+        } else {
+            &self.context.permits_unlisted
+        };
+        let permits = &permits[kind as usize];
         let record_type = kind.record_type();
         let outcome = servers
             .search(
@@ -184,11 +198,12 @@ impl NameTask {
         let (result, answer) = {
             let mut families = lock(&self.families);
             let result = change(&mut families);
-            self.name.note(families.stale(), families.ttl());
+            self.name.note(&families);
             (result, families.answer())
         };
         let now = answer.addresses.clone();
-        if let Some(before) = self.name.publish(answer) {
+        let before = self.name.publish(answer);
+        if let Some(before) = before.filter(|_| self.name.is_listed()) {
             let missing_in = |set: &[IpAddr], other: &[IpAddr]| {
                 set.iter()
                     .filter(|address| !other.contains(address))
@@ -208,6 +223,11 @@ impl NameTask {
     fn log(&self, kind: Kind, event: Event) {
         let name = &*self.name.host;
         let record_type = kind.record_type();
+        if !self.name.is_listed() {
+            // Whoever sends requests may choose the name: not a line in the log for each.
+            debug!(name, %record_type, ?event, "dns: a name that a program has made up");
+            return;
+        }
         let what = |no_such_name| {
             if no_such_name {
                 "no such name"

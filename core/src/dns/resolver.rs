@@ -100,16 +100,33 @@ impl Resolver {
     /// The name `host`, kept up to date for as long as somebody holds it. The same name is asked
     /// for once, whoever uses it; names compare without case. An IP address never reaches DNS.
     pub fn watch(&self, host: &str) -> Arc<Watched> {
+        self.watch_as(host, true)
+    }
+
+    /// The same for a name that a program has made up while it ran, perhaps of what a client sent.
+    /// Such names have no series in the metrics and no lines in the log, and their lookups don't
+    /// wait in line with those of configured names. How many there are is for the caller to bound.
+    pub fn watch_unlisted(&self, host: &str) -> Arc<Watched> {
+        self.watch_as(host, false)
+    }
+
+    fn watch_as(&self, host: &str, listed: bool) -> Arc<Watched> {
         let host = host.to_ascii_lowercase();
         let mut names = lock(&self.inner.registry.names);
         if let Some(watched) = names.get(&host).and_then(Weak::upgrade) {
+            if listed {
+                watched.list();
+            }
             return watched;
         }
         let registry = Arc::downgrade(&self.inner.registry);
         let watched = match host.parse::<IpAddr>() {
-            Ok(address) => Watched::new(Arc::new(literal(&host, address)), registry, None),
+            Ok(address) => {
+                let name = Arc::new(literal(&host, address, listed));
+                Watched::new(name, registry, None)
+            }
             Err(_) => {
-                let name = Arc::new(NameState::new(&host, Answer::unresolved()));
+                let name = Arc::new(NameState::new(&host, Answer::unresolved(), listed));
                 let task = keep(name.clone(), self.inner.context.clone());
                 let task = self.inner.runtime.spawn(task).abort_handle();
                 Watched::new(name, registry, Some(task))
@@ -143,7 +160,7 @@ impl Resolver {
     }
 }
 
-fn literal(host: &str, address: IpAddr) -> NameState {
+fn literal(host: &str, address: IpAddr, listed: bool) -> NameState {
     let (addresses, _) = usable([address]);
     let state = if addresses.is_empty() {
         State::Empty
@@ -156,5 +173,6 @@ fn literal(host: &str, address: IpAddr) -> NameState {
             state,
             addresses: addresses.into(),
         },
+        listed,
     )
 }

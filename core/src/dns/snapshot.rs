@@ -24,8 +24,12 @@ pub struct Snapshot {
 /// One name.
 #[derive(Debug, Clone, Serialize)]
 pub struct NameSnapshot {
-    /// As it is written in the configuration, in lower case.
+    /// As it is written, in lower case.
     pub name: String,
+    /// It stands in the configuration. The others have no series of their own in the metrics:
+    /// there is no end of names that a program can make up.
+    #[serde(skip)]
+    pub listed: bool,
     /// Whether it has been answered.
     pub state: State,
     /// The addresses in use, sorted.
@@ -59,7 +63,7 @@ impl From<Snapshot> for DnsSample {
     fn from(snapshot: Snapshot) -> Self {
         let mut hosts = Vec::with_capacity(snapshot.names.len());
         let mut lookups = Vec::new();
-        for name in snapshot.names {
+        for name in snapshot.names.into_iter().filter(|name| name.listed) {
             lookups.extend(name.lookups.iter().map(|lookup| DnsLookupSample {
                 name: name.name.clone(),
                 record_type: lookup.record_type,

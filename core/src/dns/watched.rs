@@ -1,6 +1,7 @@
 //! One name in use: the answer that everybody reads, and who is told when it changes.
 
 use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -8,6 +9,7 @@ use arc_swap::ArcSwap;
 use serde::Serialize;
 use tokio::task::AbortHandle;
 
+use super::family::Families;
 use super::outcome::{LookupResult, Outcome};
 use super::resolver::Registry;
 use super::snapshot::{LookupCount, NameSnapshot};
@@ -47,6 +49,10 @@ pub trait Listener: Send + Sync {
     /// The answer differs from the one before as a set, or in its state. Called on the resolver's
     /// thread, after [`Watched::answer`] gives the new one: it may compute, but not block.
     fn answer_changed(&self);
+
+    /// A lookup failed while there is no answer yet; [`Watched::failure`] tells why. Called under
+    /// the same rule.
+    fn lookup_failed(&self) {}
 }
 
 /// A name in use. Everybody who uses the same name has the same one; when the last user drops it,
@@ -86,6 +92,19 @@ impl Watched {
         self.name.current.load().state
     }
 
+    /// Reads the current answer where it lies, without taking part in it.
+    pub fn read<R>(&self, read: impl FnOnce(&Answer) -> R) -> R {
+        read(&self.name.current.load())
+    }
+
+    /// Why there is no answer yet, once there was a try: the last failure. Takes a lock: for when
+    /// the state is [`State::Unresolved`].
+    pub fn failure(&self) -> Option<String> {
+        let statistics = lock(&self.name.statistics);
+        let error = statistics.last_error.as_ref();
+        error.filter(|_| statistics.unanswered).cloned()
+    }
+
     /// Has `listener` called at each change from now on, for as long as it lives. Read
     /// [`Watched::answer`] after this call, not before, so that no change is missed.
     pub fn subscribe(&self, listener: Weak<dyn Listener>) {
@@ -96,6 +115,11 @@ impl Watched {
 
     pub(super) fn snapshot(&self) -> NameSnapshot {
         self.name.snapshot()
+    }
+
+    /// From now on it is a name of the configuration.
+    pub(super) fn list(&self) {
+        self.name.listed.store(true, Ordering::Relaxed);
     }
 }
 
@@ -116,6 +140,8 @@ pub(super) struct NameState {
     current: ArcSwap<Answer>,
     listeners: Mutex<Vec<Weak<dyn Listener>>>,
     statistics: Mutex<Statistics>,
+    /// It stands in the configuration; otherwise a program has named it while it ran.
+    listed: AtomicBool,
 }
 
 #[derive(Default)]
@@ -126,16 +152,24 @@ struct Statistics {
     last_error: Option<String>,
     stale: bool,
     ttl: Option<Duration>,
+    /// Everything was tried, something failed, and there is no answer.
+    unanswered: bool,
 }
 
 impl NameState {
-    pub(super) fn new(host: &str, answer: Answer) -> Self {
+    pub(super) fn new(host: &str, answer: Answer, listed: bool) -> Self {
         Self {
             host: host.to_owned(),
             current: ArcSwap::from_pointee(answer),
             listeners: Mutex::default(),
             statistics: Mutex::default(),
+            listed: AtomicBool::new(listed),
         }
+    }
+
+    /// Whether it stands in the configuration.
+    pub(super) fn is_listed(&self) -> bool {
+        self.listed.load(Ordering::Relaxed)
     }
 
     /// Makes `answer` the current one. Returns the one before when it differs.
@@ -145,11 +179,20 @@ impl NameState {
             return None;
         }
         self.current.store(Arc::new(answer));
+        self.tell(|listener| listener.answer_changed());
+        Some(before)
+    }
+
+    /// Tells that a lookup failed and there is no answer.
+    pub(super) fn tell_failure(&self) {
+        self.tell(|listener| listener.lookup_failed());
+    }
+
+    fn tell(&self, what: impl Fn(&dyn Listener)) {
         let listeners = lock(&self.listeners).clone();
         for listener in listeners.iter().filter_map(Weak::upgrade) {
-            listener.answer_changed();
+            what(&*listener);
         }
-        Some(before)
     }
 
     /// Counts a refresh. `record_type` is 0 for A, 1 for AAAA.
@@ -163,10 +206,11 @@ impl NameState {
         }
     }
 
-    pub(super) fn note(&self, stale: bool, ttl: Option<Duration>) {
+    pub(super) fn note(&self, families: &Families) {
         let mut statistics = lock(&self.statistics);
-        statistics.stale = stale;
-        statistics.ttl = ttl;
+        statistics.stale = families.stale();
+        statistics.ttl = families.ttl();
+        statistics.unanswered = families.unanswered();
     }
 
     fn snapshot(&self) -> NameSnapshot {
@@ -187,6 +231,7 @@ impl NameState {
         let since_epoch = |time: SystemTime| time.duration_since(UNIX_EPOCH).ok();
         NameSnapshot {
             name: self.host.clone(),
+            listed: self.is_listed(),
             state: answer.state,
             addresses: answer.addresses.to_vec(),
             stale: statistics.stale,

@@ -20,7 +20,7 @@ pub(super) enum State {
 }
 
 impl State {
-    pub(super) fn of(read: &Result<Vec<u8>, FileError>) -> Self {
+    pub(super) fn of(read: Result<&[u8], &FileError>) -> Self {
         match read {
             Ok(content) => Self::Content(Sha256::digest(content).into()),
             Err(FileError::NotFound(_)) => Self::Missing,
@@ -76,7 +76,7 @@ impl Fingerprint {
         };
         self.files.iter().all(|(name, state)| {
             let read = folder.read(name);
-            !matches!(read, Err(FileError::Changed)) && State::of(&read) == *state
+            !matches!(read, Err(FileError::Changed)) && State::of(read.as_deref()) == *state
         })
     }
 }

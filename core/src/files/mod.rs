@@ -13,7 +13,7 @@ use std::io::{self, Read as _};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use edgewright_script::values::{FileError, Files};
+use edgewright_script::values::{FileError, Files, ProgramFile};
 
 pub use fingerprint::Fingerprint;
 use fingerprint::State;
@@ -126,14 +126,33 @@ impl Folder {
         Ok(found)
     }
 
-    fn read_from(&self, reads: &mut Reads, name: &str) -> Result<Vec<u8>, FileError> {
-        let read = self.find(reads, name).and_then(|path| content(&path, name));
+    fn read_from(&self, reads: &mut Reads, name: &str) -> Result<ProgramFile, FileError> {
+        let read = self.find(reads, name).and_then(|path| {
+            let content = content(&path, name)?;
+            Ok(ProgramFile { content, path })
+        });
         // A missing file may be one that the swap took away, or its link not made yet. Where
         // nothing was swapped it is just missing.
         match read {
             Err(FileError::NotFound(_)) if !self.unmoved(reads) => Err(FileError::Changed),
             read => read,
         }
+    }
+
+    /// Reads `name` and remembers what that gave.
+    fn read_and_remember(&self, name: &str) -> Result<ProgramFile, FileError> {
+        let mut reads = self.reads();
+        let read = self.read_from(&mut reads, name);
+        if read == Err(FileError::Changed) {
+            return read;
+        }
+        let state = State::of(read.as_ref().map(|file| file.content.as_slice()));
+        // The same file read twice with a change between: what was made of it no longer fits.
+        let before = reads.files.insert(name.to_string(), state.clone());
+        if before.is_some_and(|before| before != state) {
+            return Err(FileError::Changed);
+        }
+        read
     }
 
     /// Whether the folder and all links met still are where they were.
@@ -219,17 +238,14 @@ fn failure(name: &str, error: &io::Error) -> FileError {
 
 impl Files for Folder {
     fn read(&self, name: &str) -> Result<Vec<u8>, FileError> {
-        let mut reads = self.reads();
-        let read = self.read_from(&mut reads, name);
-        if read == Err(FileError::Changed) {
-            return read;
+        self.read_and_remember(name).map(|file| file.content)
+    }
+
+    fn read_program(&self, name: &str) -> Result<ProgramFile, FileError> {
+        let file = self.read_and_remember(name)?;
+        if !file.path.starts_with(&self.canonical) {
+            return Err(FileError::Outside(name.to_string()));
         }
-        let state = State::of(&read);
-        // The same file read twice with a change between: what was made of it no longer fits.
-        let before = reads.files.insert(name.to_string(), state.clone());
-        if before.is_some_and(|before| before != state) {
-            return Err(FileError::Changed);
-        }
-        read
+        Ok(file)
     }
 }

@@ -328,3 +328,86 @@ fn only_folders_can_be_opened() {
     assert!(Folder::open(&dir.path().join("file"), &[]).is_err());
     assert!(Folder::open(&dir.path().join("absent"), &[]).is_err());
 }
+
+fn program(folder: &Folder, name: &str) -> Result<(String, PathBuf), FileError> {
+    let file = folder.read_program(name)?;
+    Ok((String::from_utf8(file.content).unwrap(), file.path))
+}
+
+#[test]
+fn a_program_is_one_file_by_all_its_names() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = fs::canonicalize(dir.path()).unwrap();
+    write(&root.join("lib/auth.rhai"), "auth");
+    symlink("lib/auth.rhai", root.join("link.rhai")).unwrap();
+    symlink("lib", root.join("folder")).unwrap();
+    let folder = open(dir.path());
+    let expected = ("auth".to_owned(), root.join("lib/auth.rhai"));
+    for name in [
+        "lib/auth.rhai",
+        "./lib//auth.rhai",
+        "link.rhai",
+        "folder/auth.rhai",
+    ] {
+        assert_eq!(program(&folder, name).unwrap(), expected, "{name}");
+    }
+    // Each is one that was read.
+    assert!(folder.fingerprint().is_current(dir.path()));
+    write(&root.join("lib/auth.rhai"), "changed");
+    assert!(!folder.fingerprint().is_current(dir.path()));
+}
+
+#[test]
+fn a_program_comes_from_the_folder_itself_only() {
+    let dir = tempfile::tempdir().unwrap();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let elsewhere = fs::canonicalize(elsewhere.path()).unwrap();
+    write(&elsewhere.join("secret.rhai"), "secret");
+    write(&dir.path().join("routes.rhai"), "a");
+    symlink(elsewhere.join("secret.rhai"), dir.path().join("link.rhai")).unwrap();
+    symlink(&elsewhere, dir.path().join("folder")).unwrap();
+
+    let absolute = elsewhere.join("secret.rhai");
+    let names = [
+        "link.rhai",
+        "folder/secret.rhai",
+        "folder/../routes.rhai",
+        "../routes.rhai",
+        absolute.to_str().unwrap(),
+    ];
+    let folder = open(dir.path());
+    for name in names {
+        assert_eq!(
+            program(&folder, name),
+            Err(FileError::Outside(name.to_owned())),
+            "{name}"
+        );
+    }
+    // What may be read otherwise is no program all the same.
+    let folder = Folder::open(dir.path(), std::slice::from_ref(&elsewhere)).unwrap();
+    assert_eq!(text(&folder, "link.rhai"), "secret");
+    for name in names {
+        assert_eq!(
+            program(&folder, name),
+            Err(FileError::Outside(name.to_owned())),
+            "{name}"
+        );
+    }
+    assert!(folder.fingerprint().is_current(dir.path()));
+}
+
+#[test]
+fn programs_of_a_volume_come_from_one_revision() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut volume = Volume::new(dir.path());
+    volume.update(&[("routes.rhai", "one"), ("auth.rhai", "auth one")]);
+    let folder = open(dir.path());
+    assert_eq!(program(&folder, "routes.rhai").unwrap().0, "one");
+    assert_eq!(program(&folder, "auth.rhai").unwrap().0, "auth one");
+    volume.update(&[("routes.rhai", "two"), ("auth.rhai", "auth two")]);
+    assert_eq!(program(&folder, "auth.rhai"), Err(FileError::Changed));
+    assert_eq!(
+        program(&open(dir.path()), "auth.rhai").unwrap().0,
+        "auth two"
+    );
+}

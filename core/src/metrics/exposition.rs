@@ -14,6 +14,8 @@ pub(super) fn render(metrics: &Metrics, input: &ScrapeInput) -> Vec<u8> {
     let mut families = Families::default();
     routes(&metrics.scrape_routes(Instant::now()), &mut families);
     upstreams(&metrics.scrape_pools(Instant::now()), input, &mut families);
+    outbound(metrics, &mut families);
+    suspended_hooks(input, &mut families);
     requests(metrics, &mut families);
     reloads(&input.reload, &mut families);
     dns(&input.dns, &mut families);
@@ -110,6 +112,30 @@ fn upstreams(pools: &[Arc<PoolMetrics>], input: &ScrapeInput, families: &mut Fam
     for pool in &input.pools {
         family.add(&[("pool", &pool.name)], pool.in_flight as f64);
     }
+}
+
+/// Nothing before the first call: most programs make none.
+fn outbound(metrics: &Metrics, families: &mut Families) {
+    let latency = metrics.outbound.latency();
+    if latency.count == 0 {
+        return;
+    }
+    {
+        let mut family = families.family(
+            "edgewright_outbound_calls_total",
+            "Calls that hooks have made to other services, by outcome.",
+            Kind::Counter,
+        );
+        for (outcome, total) in metrics.outbound.outcomes() {
+            family.add(&[("outcome", outcome)], total as f64);
+        }
+    }
+    families
+        .histograms(
+            "edgewright_outbound_duration_seconds",
+            "How long calls to other services took, failed ones too.",
+        )
+        .add_histogram(&[], &latency);
 }
 
 fn requests(metrics: &Metrics, families: &mut Families) {
@@ -263,6 +289,24 @@ fn state(samples: &[StateSample], families: &mut Families) {
         Kind::Counter,
         &|sample| sample.full as f64,
     );
+}
+
+fn suspended_hooks(input: &ScrapeInput, families: &mut Families) {
+    let (hooks, bytes) = input.waiting;
+    families
+        .family(
+            "edgewright_script_waiting_hooks",
+            "Hooks that are suspended now.",
+            Kind::Gauge,
+        )
+        .add(&[], hooks as f64);
+    families
+        .family(
+            "edgewright_script_waiting_bytes",
+            "Bytes of the heap that suspended hooks hold.",
+            Kind::Gauge,
+        )
+        .add(&[], bytes as f64);
 }
 
 fn limits_of_the_host(input: &ScrapeInput, families: &mut Families) {

@@ -12,6 +12,7 @@ mod exposition;
 mod family;
 mod latency;
 mod limit;
+mod outbound;
 mod pool;
 mod process;
 mod registry;
@@ -33,11 +34,13 @@ pub use sample::{
     ThrottlingSample,
 };
 
+use edgewright_script::outbound::CallFailureKind;
+use outbound::OutboundMetrics;
 use registry::Registry;
 use shard::{Padded, shards_for, thread_number};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The most route labels at one time; further routes are counted under [`OVERFLOW`]. With
 /// histograms a route has about twenty series, and a monitoring system suffers from more than this
@@ -81,6 +84,7 @@ pub struct Metrics {
     overflow: Arc<RouteMetrics>,
     pools: Registry<PoolMetrics>,
     overflow_pool: Arc<PoolMetrics>,
+    outbound: OutboundMetrics,
 }
 
 impl Metrics {
@@ -104,6 +108,7 @@ impl Metrics {
             overflow: Arc::new(RouteMetrics::new(OVERFLOW, shards)),
             pools: Registry::new(pools),
             overflow_pool: Arc::new(PoolMetrics::new(OVERFLOW, shards)),
+            outbound: OutboundMetrics::new(shards),
         }
     }
 
@@ -175,6 +180,11 @@ impl Metrics {
     pub fn limit_hits(&self, limit: Limit) -> u64 {
         let counters = self.workers.iter().map(|w| &w.limits.0[limit as usize]);
         counters.map(|n| n.load(Ordering::Relaxed)).sum()
+    }
+
+    /// Counts one call that a hook has made: whether an answer came, and how long that took.
+    pub(crate) fn outbound_call(&self, outcome: Result<(), CallFailureKind>, duration: Duration) {
+        self.outbound.record(outcome, duration);
     }
 
     /// All metrics in the text format 0.0.4 of Prometheus, of type [`CONTENT_TYPE`]. A route

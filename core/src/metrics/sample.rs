@@ -15,6 +15,8 @@ pub struct ScrapeInput {
     pub pools: Vec<PoolSample>,
     /// CPU throttling by the container's quota; `None` outside a cgroup with a quota.
     pub throttling: Option<ThrottlingSample>,
+    /// Hooks that are suspended now, and the bytes that they hold together.
+    pub waiting: (usize, usize),
     /// Worker threads.
     pub threads: usize,
     /// The soft limit on open files (`RLIMIT_NOFILE`) in force.

@@ -215,6 +215,7 @@ fn what_others_own_is_in_the_text() {
     let latency = Latency::default();
     latency.add(Duration::from_millis(3));
     let input = ScrapeInput {
+        waiting: (2, 4096),
         reload: ReloadSample {
             loaded: 3,
             unchanged: 2,
@@ -314,4 +315,26 @@ fn a_new_process_has_no_route_series_and_says_nothing_of_a_load() {
     assert!(!starts("edgewright_requests_total"));
     assert!(!starts("edgewright_config_info"));
     assert!(starts("edgewright_limit_hits_total"));
+}
+
+#[test]
+fn calls_to_other_services_have_series_from_the_first_one_on() {
+    let metrics = Metrics::new(2);
+    let starts = |samples: &BTreeMap<String, f64>| {
+        samples
+            .keys()
+            .any(|series| series.starts_with("edgewright_outbound"))
+    };
+    assert!(!starts(&scrape(&metrics)));
+    metrics.outbound_call(Ok(()), Duration::from_millis(3));
+    metrics.outbound_call(Err(CallFailureKind::Timeout), Duration::from_millis(30));
+    let samples = scrape(&metrics);
+    let calls = |outcome: &str| {
+        samples[&format!("edgewright_outbound_calls_total{{outcome=\"{outcome}\"}}")]
+    };
+    assert_eq!(
+        [calls("ok"), calls("timeout"), calls("broken")],
+        [1.0, 1.0, 0.0]
+    );
+    assert_eq!(samples["edgewright_outbound_duration_seconds_count"], 2.0);
 }

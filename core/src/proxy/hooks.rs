@@ -16,10 +16,7 @@ use super::{
     presence::Presence,
     view::{RequestView, ResponseView},
 };
-use crate::{
-    outbound,
-    worker::{self, Handle},
-};
+use crate::worker::{self, Handle};
 
 /// Why a hook said nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -156,7 +153,9 @@ async fn wait<V: Said>(
                 exchange.lend(|subject| running.resume(subject))
             }
             Step::Calls(calls) => {
-                let calls = outbound::call_all(&calls, exchange.handle);
+                let handle = exchange.handle;
+                let most_body = handle.config.script.fetch_body;
+                let calls = handle.client().call_all(&calls, handle, most_body);
                 let replies = while_client_stays(calls, exchange).await?;
                 exchange.lend(|subject| running.answer(subject, replies))
             }

@@ -36,6 +36,7 @@ use crate::{
     generation::Generation,
     lifecycle::Lifecycle,
     metrics::{Limit, Metrics},
+    outbound::Client,
     worker,
 };
 use admit::Admission;
@@ -52,15 +53,18 @@ pub struct Shared {
     pub lifecycle: Arc<Lifecycle>,
 }
 
-/// The proxy.
+/// The proxy of one worker.
 pub struct Edge {
     shared: Arc<Shared>,
+    client: Arc<Client>,
 }
 
 impl Edge {
-    /// A proxy that serves with the generation in `shared`.
-    pub fn new(shared: Arc<Shared>) -> Self {
-        Self { shared }
+    /// A proxy that serves with the generation in `shared`, whose hooks make their calls with
+    /// `client`.
+    pub fn new(shared: Arc<Shared>, client: Client) -> Self {
+        let client = Arc::new(client);
+        Self { shared, client }
     }
 }
 
@@ -79,7 +83,7 @@ impl ProxyHttp for Edge {
     type CTX = Context;
 
     fn new_ctx(&self) -> Context {
-        let handle = worker::current(&self.shared.generation);
+        let handle = worker::current(&self.shared.generation, &self.client);
         Context::new(handle, self.shared.metrics.begin_request())
     }
 

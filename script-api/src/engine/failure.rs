@@ -5,7 +5,10 @@ use std::fmt;
 use rhai::EvalAltResult;
 
 use super::budget::{self, Exhausted};
-use crate::diagnostic::{Diagnostic, Place};
+use crate::{
+    diagnostic::{Diagnostic, Place},
+    source::Source,
+};
 
 /// The kind of a failure; a label of the metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -113,15 +116,18 @@ impl Failure {
         })
     }
 
-    /// Takes over Rhai's error; `hook` is the place of the hook, for errors that have none.
-    pub(super) fn from_rhai(error: &EvalAltResult, hook: &Place) -> Self {
-        let found = Diagnostic::from_eval_error(error, &hook.file);
+    /// Takes over Rhai's error in `source`; `hook` is the place of the hook, for errors that have
+    /// none.
+    pub(super) fn from_rhai(error: &EvalAltResult, source: &Source, hook: &Place) -> Self {
+        let mut found = Diagnostic::from_eval_error(error, source);
+        let place = found.place.get_or_insert_with(|| hook.clone()).clone();
+        source.make_readable(&mut found);
         let limit = limit_of(innermost(error));
         let message = limit.and_then(message_of).unwrap_or(&found.message);
         Self {
             kind: kind_of(limit),
             limit,
-            place: found.place.unwrap_or_else(|| hook.clone()),
+            place,
             message: one_line(message),
         }
     }

@@ -114,9 +114,7 @@ impl State {
         // No optimisation: the optimiser would put constants in the place of parameters and local
         // variables that have their names.
         engine.set_optimization_level(OptimizationLevel::None);
-        let ast = engine
-            .compile(&program.source)
-            .map_err(|error| Diagnostic::from_parse_error(&error, &program.file))?;
+        let ast = program.source.compile(&mut engine)?;
         let closures = Closures::of(&ast);
         let thawed: HashMap<String, Dynamic> = program
             .constants
@@ -160,7 +158,7 @@ impl State {
         kept.unwrap_or_else(|| {
             let mut global = self.engine.new_global_runtime_state();
             global.lib.push(self.functions.clone());
-            global.source = Some(self.program.file.as_str().into());
+            global.source = Some(self.program.file().into());
             let mut caches = Caches::new();
             // The base layer: without one, each call would drop what it looked up.
             caches.push_fn_resolution_cache();

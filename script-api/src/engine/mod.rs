@@ -9,6 +9,7 @@
 mod absent;
 mod answer_api;
 mod budget;
+pub(crate) mod by_name;
 mod collections;
 mod comparisons;
 mod coroutine;

@@ -136,7 +136,8 @@ impl<V: Said> Running<V> {
 
     fn read(&self, value: Result<Dynamic, Box<EvalAltResult>>) -> Result<V, Failure> {
         let place = &self.state.program.hook(self.hook).place;
-        let value = value.map_err(|error| Failure::from_rhai(&error, place))?;
+        let value =
+            value.map_err(|error| Failure::from_rhai(&error, &self.state.program.source, place))?;
         // What ran out may have been caught by the program, in a callback of a native.
         if let Some(failure) = Failure::exhausted(place) {
             return Err(failure);
@@ -166,13 +167,17 @@ mod tests {
         path::PathPolicy,
         program::Program,
         state::StateStore,
-        values::{FileError, Files},
+        values::{FileError, Files, ProgramFile},
     };
 
     struct NoFiles;
 
     impl Files for NoFiles {
         fn read(&self, name: &str) -> Result<Vec<u8>, FileError> {
+            Err(FileError::NotFound(name.to_owned()))
+        }
+
+        fn read_program(&self, name: &str) -> Result<ProgramFile, FileError> {
             Err(FileError::NotFound(name.to_owned()))
         }
     }

@@ -11,7 +11,7 @@ use rhai::{
 };
 
 use super::{
-    absent, answer_api, collections,
+    absent, answer_api, by_name, collections,
     current::{NativeResult, error},
     limits::Limits,
     progress, reply_api, request_api, response_api, state_api, text_api, value_api,
@@ -71,6 +71,7 @@ pub(crate) fn engine(limits: &Limits, path_policy: &PathPolicy) -> Engine {
     #[cfg(test)]
     engine.register_fn("panic_on_purpose", || -> () { panic!("on purpose") });
     collections::register(&mut engine);
+    by_name::register(&mut engine);
     engine
 }
 

@@ -51,13 +51,11 @@ impl<'a> Calls<'a> {
         arities
     }
 
+    /// Those of the natives of this name, which a function of the program may add to.
     fn natives(&self, name: &str) -> BTreeSet<usize> {
-        self.names
-            .known
-            .functions
-            .arities(name)
-            .cloned()
-            .unwrap_or_default()
+        let known = self.names.known;
+        let name = known.source.own_name(name);
+        known.functions.arities(name).cloned().unwrap_or_default()
     }
 
     fn script(&self, name: &str) -> impl Iterator<Item = usize> {
@@ -74,6 +72,7 @@ impl<'a> Calls<'a> {
             ));
         }
         let known = self.names.known;
+        let name = known.source.own_name(name);
         let properties = || {
             known
                 .request_properties
@@ -134,7 +133,7 @@ impl<'a> Check<'a> for Calls<'a> {
                 at,
                 length,
                 format!("unknown function `{name}`"),
-                did_you_mean(self.names.near_function(name)),
+                did_you_mean(self.names.near_function(name, at)),
             );
         }
     }

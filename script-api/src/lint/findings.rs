@@ -1,21 +1,22 @@
 //! The list of findings while it grows.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use rhai::Position;
 
-use crate::diagnostic::Diagnostic;
+use crate::{diagnostic::Diagnostic, source::Source};
 
-/// The findings about one file.
+/// The findings about one program.
 pub(super) struct Findings {
-    file: String,
-    list: Vec<Diagnostic>,
+    source: Arc<Source>,
+    /// Each with its place in the text of the whole program.
+    list: Vec<(Position, Diagnostic)>,
 }
 
 impl Findings {
-    pub(super) fn new(file: &str) -> Self {
+    pub(super) fn new(source: &Arc<Source>) -> Self {
         Self {
-            file: file.to_string(),
+            source: source.clone(),
             list: Vec::new(),
         }
     }
@@ -37,26 +38,24 @@ impl Findings {
     }
 
     fn add(&mut self, finding: Diagnostic, at: Position, length: usize, help: Option<String>) {
-        let finding = match at.line() {
-            Some(line) => finding
-                .at(&self.file, line, at.position().unwrap_or(1))
-                .spanning(length),
-            None => finding,
+        let mut finding = Diagnostic {
+            place: self.source.place(at, length),
+            help,
+            ..finding
         };
-        self.list.push(match help {
-            Some(help) => finding.help(help),
-            None => finding,
-        });
+        self.source.make_readable(&mut finding);
+        self.list.push((at, finding));
     }
 
     /// In the order of their places; functions are walked in no particular order.
     /// The same finding twice at one place is one.
     pub(super) fn into_sorted(self) -> Vec<Diagnostic> {
         let mut list = self.list;
-        let key = |one: &Diagnostic| one.place.as_ref().map(|place| (place.line, place.column));
-        list.sort_by(|a, b| key(a).cmp(&key(b)).then_with(|| a.message.cmp(&b.message)));
+        list.sort_by(|(at, a), (other_at, b)| {
+            at.cmp(other_at).then_with(|| a.message.cmp(&b.message))
+        });
         let mut seen = BTreeSet::new();
-        list.retain(|one| seen.insert((key(one), one.message.clone())));
-        list
+        list.retain(|(at, one)| seen.insert((*at, one.message.clone())));
+        list.into_iter().map(|(_, finding)| finding).collect()
     }
 }

@@ -1,8 +1,11 @@
 //! What a program may use besides its own names.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use rhai::{Engine, is_valid_identifier};
+
+use crate::source::Source;
 
 /// A native function: a method counts its receiver.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,16 +51,16 @@ impl Natives {
     }
 
     /// The numbers of parameters that `name` takes, or `None` when there is no such function.
-    pub(super) fn arities(&self, name: &str) -> Option<&BTreeSet<usize>> {
+    pub(crate) fn arities(&self, name: &str) -> Option<&BTreeSet<usize>> {
         self.functions.get(name)
     }
 
     /// Names that a script can call (no operators, getters or setters).
-    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.functions.keys().map(String::as_str)
     }
 
-    pub(super) fn has_module(&self, name: &str) -> bool {
+    pub(crate) fn has_module(&self, name: &str) -> bool {
         self.modules.contains(name)
     }
 }
@@ -83,8 +86,8 @@ impl FromIterator<NativeSignature> for Natives {
 /// What the checks know about the world around the program.
 #[derive(Debug, Clone, Copy)]
 pub struct Known<'a> {
-    /// The program's file as the user wrote it; it stands in every place.
-    pub file: &'a str,
+    /// The program's text and files; every place is in one of them.
+    pub source: &'a Arc<Source>,
     /// The native functions.
     pub functions: &'a Natives,
     /// What can be read from or assigned to a request (`path` in `req.path`).

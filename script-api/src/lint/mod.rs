@@ -71,7 +71,7 @@ impl<'a> Linter<'a> {
     /// Every check that holds for the whole program; findings in the order of their places.
     #[must_use]
     pub fn check(&self) -> Vec<Diagnostic> {
-        let mut findings = Findings::new(self.known.file);
+        let mut findings = Findings::new(self.known.source);
         let names = Names::new(&self.program, self.known);
         let checks: &mut [&mut dyn Check<'_>] = &mut [
             &mut variables::Variables { names },
@@ -89,7 +89,10 @@ impl<'a> Linter<'a> {
             &mut conditions::Conditions {
                 program: &self.program,
             },
-            &mut forbidden::Forbidden,
+            &mut forbidden::Forbidden {
+                program: &self.program,
+                source: self.known.source,
+            },
             &mut currying::Currying {
                 program: &self.program,
             },
@@ -103,7 +106,7 @@ impl<'a> Linter<'a> {
     /// The check that asks for the pools, for the whole program; nothing while they aren't known.
     #[must_use]
     pub fn check_fetches(&self) -> Vec<Diagnostic> {
-        let mut findings = Findings::new(self.known.file);
+        let mut findings = Findings::new(self.known.source);
         if let Some(pools) = self.known.pools {
             let checks: &mut [&mut dyn Check<'_>] = &mut [&mut fetches::Fetches { pools }];
             Walker::new(&self.program, checks, &mut findings).walk_program();
@@ -116,7 +119,7 @@ impl<'a> Linter<'a> {
     /// doesn't define has no findings: whoever registers the hook reports it.
     #[must_use]
     pub fn check_hook(&self, name: &str, kind: HookKind) -> Vec<Diagnostic> {
-        let mut findings = Findings::new(self.known.file);
+        let mut findings = Findings::new(self.known.source);
         fetches::check_hook(&self.program, name, kind, &mut findings);
         for function in hooks::candidates(&self.program, name, kind) {
             results::check(&self.program, function, kind, &mut findings);

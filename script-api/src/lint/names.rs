@@ -1,5 +1,9 @@
 //! What a name means at a place.
 
+use std::borrow::Cow;
+
+use rhai::Position;
+
 use super::known::Known;
 use super::program::Program;
 use super::scope::{Binding, Inside, Local, Scope};
@@ -54,8 +58,13 @@ impl<'a> Names<'a> {
         Meaning::Nothing
     }
 
-    /// The nearest name that a variable could have at this place.
-    pub(super) fn near_variable(&self, name: &str, scope: &Scope<'a>) -> Option<String> {
+    /// The nearest name that a variable could have at `at`.
+    pub(super) fn near_variable(
+        &self,
+        name: &str,
+        at: Position,
+        scope: &Scope<'a>,
+    ) -> Option<String> {
         let constants = self.program.constants.iter().copied();
         let top_level = constants.filter(|_| !scope.is_plain_top_level());
         let everywhere = self.known.constants.iter().copied();
@@ -65,13 +74,31 @@ impl<'a> Names<'a> {
             .chain(top_level)
             .chain(everywhere)
             .chain(functions);
-        nearest(name, all).map(String::from)
+        self.near(name, at, all)
     }
 
-    /// The nearest name that can be called.
-    pub(super) fn near_function(&self, name: &str) -> Option<String> {
+    /// The nearest name that can be called at `at`.
+    pub(super) fn near_function(&self, name: &str, at: Position) -> Option<String> {
         let natives = self.known.functions.names();
-        nearest(name, natives.chain(self.program.function_names())).map(String::from)
+        self.near(name, at, natives.chain(self.program.function_names()))
+    }
+
+    /// The one of `all` that is nearest to `name`, as the file at `at` writes it. What another
+    /// file declares is compared without the name of the module.
+    fn near<'n>(
+        &self,
+        name: &str,
+        at: Position,
+        all: impl Iterator<Item = &'n str>,
+    ) -> Option<String> {
+        let source = self.known.source;
+        let written: Vec<(&str, Cow<'_, str>)> = all
+            .filter_map(|one| Some((source.own_name(one), source.name_at(one, at)?)))
+            .collect();
+        let own = written.iter().map(|(own, _)| *own);
+        let near = nearest(source.own_name(name), own)?;
+        let found = written.iter().find(|(own, _)| *own == near);
+        found.map(|(_, written)| written.to_string())
     }
 
     /// Whether `name` is the alias of a module in sight.

@@ -6,7 +6,7 @@ use super::names::Names;
 
 pub(super) fn check(names: Names<'_>, findings: &mut Findings) {
     for function in names.program.named_functions() {
-        let name = &function.name;
+        let name = names.known.source.own_name(&function.name);
         let Some(arities) = names.known.functions.arities(name) else {
             continue;
         };

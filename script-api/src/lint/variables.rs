@@ -16,7 +16,8 @@ pub(super) struct Variables<'a> {
 
 impl<'a> Variables<'a> {
     /// What to do about an undefined variable, by the most probable mistake.
-    fn help(&self, name: &str, scope: &Scope<'a>) -> Option<String> {
+    fn help(&self, used: Use<'a>, scope: &Scope<'a>) -> Option<String> {
+        let name = used.name;
         let program = self.names.program;
         if program.constants.contains(name) {
             return Some(format!(
@@ -28,12 +29,13 @@ impl<'a> Variables<'a> {
                 "`{name}` is a `let` of the top level, which functions don't see: make it a `const`"
             ));
         }
-        if self.names.known.functions.arities(name).is_some() {
+        let own = self.names.known.source.own_name(name);
+        if self.names.known.functions.arities(own).is_some() {
             return Some(format!(
                 "`{name}` is built in and can't be handed over by its name: wrap it in a closure, `|x| {name}(x)`"
             ));
         }
-        did_you_mean(self.names.near_variable(name, scope))
+        did_you_mean(self.names.near_variable(name, used.at, scope))
     }
 }
 
@@ -44,7 +46,7 @@ impl<'a> Check<'a> for Variables<'a> {
                 used.at,
                 used.name.chars().count(),
                 format!("undefined variable `{}`", used.name),
-                self.help(used.name, scope),
+                self.help(used, scope),
             );
         }
     }
@@ -69,7 +71,7 @@ impl<'a> Check<'a> for Variables<'a> {
                     used.at,
                     used.name.chars().count(),
                     format!("there is no constant `{}` at the top level", used.name),
-                    did_you_mean(self.names.near_variable(used.name, scope)),
+                    did_you_mean(self.names.near_variable(used.name, used.at, scope)),
                 );
             }
             return;

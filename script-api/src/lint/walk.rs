@@ -42,6 +42,8 @@ pub(super) trait Check<'a> {
     fn condition(&mut self, condition: &'a Expr, findings: &mut Findings) {}
     /// A value that nothing uses.
     fn discarded(&mut self, value: &'a Expr, scope: &Scope<'a>, findings: &mut Findings) {}
+    /// `export` before a declaration or a name.
+    fn export(&mut self, at: Position, findings: &mut Findings) {}
     /// An `import` statement.
     fn import(&mut self, at: Position, scope: &Scope<'a>, findings: &mut Findings) {}
 }
@@ -154,7 +156,10 @@ impl<'a, 'c> Walker<'a, 'c> {
                 self.condition(&parts.expr);
             }
             Stmt::For(parts, _) => self.for_loop(parts),
-            Stmt::Var(parts, flags, _) => {
+            Stmt::Var(parts, flags, at) => {
+                if flags.contains(ASTFlags::EXPORTED) {
+                    self.each(|check, _, findings| check.export(*at, findings));
+                }
                 self.expression(&parts.1);
                 let binding = if flags.contains(ASTFlags::CONSTANT) {
                     Binding::Constant
@@ -187,7 +192,10 @@ impl<'a, 'c> Walker<'a, 'c> {
                     self.scope.declare(&parts.1.name, Binding::Module);
                 }
             }
-            Stmt::Export(parts, _) => self.variable(&parts.0.name, parts.0.pos),
+            Stmt::Export(parts, at) => {
+                self.each(|check, _, findings| check.export(*at, findings));
+                self.variable(&parts.0.name, parts.0.pos);
+            }
             _ => {}
         }
     }

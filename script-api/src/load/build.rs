@@ -1,6 +1,6 @@
 //! From what the top level said to a program, checked as a whole.
 
-use std::cmp::Ordering;
+use std::{cmp::Ordering, sync::Arc};
 
 use hashbrown::HashMap;
 use rhai::AST;
@@ -18,6 +18,7 @@ use crate::{
         Site, SiteId, Split,
     },
     router::{HostPattern, HostRouter, PathRouter, Pattern, PatternError, Segment, Template},
+    source::Source,
     suggest::nearest,
 };
 
@@ -26,6 +27,7 @@ pub(super) fn build(
     draft: Draft,
     ast: &AST,
     inputs: &Inputs,
+    source: Arc<Source>,
     findings: &mut Vec<Diagnostic>,
 ) -> Option<Program> {
     let pools = declare_pools(&draft, inputs, findings);
@@ -76,8 +78,7 @@ pub(super) fn build(
         }
     };
     Some(Program {
-        file: inputs.file.clone(),
-        source: inputs.source.clone(),
+        source,
         constants: draft.constants,
         limits: inputs.limits,
         path_policy: inputs.path_policy,
@@ -414,8 +415,8 @@ fn unreachable(routes: &[Route]) -> Vec<Diagnostic> {
         });
         if let Some(first) = first {
             let message = format!(
-                "this route can never match: the one in line {} takes the same requests first",
-                first.place.line
+                "this route can never match: the one in {} takes the same requests first",
+                first.place.line_for(&route.place.file)
             );
             findings.push(Diagnostic {
                 place: Some(route.place.clone()),

@@ -1,6 +1,6 @@
 //! What the top level has said so far.
 
-use std::{cell::RefCell, rc::Rc, time::Duration};
+use std::{cell::RefCell, rc::Rc, sync::Arc, time::Duration};
 
 use rhai::{FnPtr, NativeCallContext, Position};
 
@@ -11,6 +11,7 @@ use crate::{
     frozen::{Frozen, Function},
     program::{Condition, HeaderChange, HookKind, PoolDeclaration},
     router::{HostPattern, Pattern},
+    source::Source,
 };
 
 /// The draft, shared by the natives of the load time.
@@ -21,9 +22,8 @@ const LITERAL_DISTANCE: usize = 64;
 
 #[derive(Debug, Default)]
 pub(super) struct Draft {
-    file: String,
-    source: String,
-    /// Where each line begins, in bytes.
+    pub(super) source: Arc<Source>,
+    /// Where each line of the whole text begins, in bytes.
     lines: Vec<usize>,
     pub(super) constants: Vec<(String, Frozen)>,
     pub(super) sites: Vec<SiteDraft>,
@@ -81,13 +81,8 @@ pub(super) enum DestinationDraft {
 }
 
 impl Draft {
-    pub(super) fn new(file: &str, source: &str) -> Self {
+    pub(super) fn new() -> Self {
         Self {
-            file: file.to_owned(),
-            source: source.to_owned(),
-            lines: std::iter::once(0)
-                .chain(memchr::memchr_iter(b'\n', source.as_bytes()).map(|end| end + 1))
-                .collect(),
             // The any-host site: top-level `route` belongs to it.
             sites: vec![SiteDraft {
                 names: vec!["*".to_owned()],
@@ -98,22 +93,27 @@ impl Draft {
         }
     }
 
+    /// Says what the places of calls are about, before the first call.
+    pub(super) fn set_source(&mut self, source: &Arc<Source>) {
+        let text = source.text().as_bytes();
+        self.lines = std::iter::once(0)
+            .chain(memchr::memchr_iter(b'\n', text).map(|end| end + 1))
+            .collect();
+        self.source = source.clone();
+    }
+
     /// The place of a native call.
     pub(super) fn place(&self, position: Position) -> Place {
-        Place {
-            file: self.file.clone(),
-            line: position.line().unwrap_or(1),
-            column: position.position().unwrap_or(1),
-            length: 1,
-        }
+        self.source.place_or_start(position)
     }
 
     /// The place of `text` where it stands as a literal behind a call, else that of the call. It
     /// is the first occurrence of the quoted text from the call's position on.
     pub(super) fn literal(&self, position: Position, text: &str) -> Place {
         let mut place = self.place(position);
-        let start = self.lines.get(place.line - 1).copied().unwrap_or_default();
-        let rest = &self.source[start..];
+        let line = position.line().unwrap_or(1);
+        let start = self.lines.get(line - 1).copied().unwrap_or_default();
+        let rest = &self.source.text()[start..];
         let line = &rest[..memchr::memchr(b'\n', rest.as_bytes()).unwrap_or(rest.len())];
         let skipped = line.char_indices().nth(place.column - 1);
         let skipped = skipped.map_or(line.len(), |(index, _)| index);

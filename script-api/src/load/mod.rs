@@ -6,14 +6,15 @@
 mod build;
 mod draft;
 mod inputs;
+mod link;
 mod route_dsl;
 mod site_dsl;
 mod states;
 mod top_level;
 
-use std::{cell::RefCell, collections::HashSet, rc::Rc};
+use std::{cell::RefCell, collections::HashSet, rc::Rc, sync::Arc};
 
-use rhai::{OptimizationLevel, Stmt};
+use rhai::OptimizationLevel;
 
 pub(crate) use inputs::refuse_in_hooks;
 pub use inputs::{Environment, Inputs};
@@ -23,6 +24,7 @@ use crate::{
     engine::{self, REQUEST_PROPERTIES, RESPONSE_PROPERTIES, sandbox},
     lint::{Known, Linter, Natives},
     program::Program,
+    source::Source,
 };
 use draft::Draft;
 
@@ -50,12 +52,18 @@ impl From<Diagnostic> for LoadError {
     }
 }
 
+impl From<Diagnostics> for LoadError {
+    fn from(errors: Diagnostics) -> Self {
+        Self::Invalid(errors)
+    }
+}
+
 /// Compiles, checks and evaluates a program.
 ///
 /// # Errors
 /// With every mistake that could be found at once, each with its place.
 pub fn load(inputs: &Inputs) -> Result<Loaded, LoadError> {
-    let draft = Rc::new(RefCell::new(Draft::new(&inputs.file, &inputs.source)));
+    let draft = Rc::new(RefCell::new(Draft::new()));
     let limits = inputs.limits.for_loading();
     let mut engine = sandbox::engine(&limits, &inputs.path_policy);
     engine.set_optimization_level(OptimizationLevel::None);
@@ -65,27 +73,12 @@ pub fn load(inputs: &Inputs) -> Result<Loaded, LoadError> {
     states::register(&mut engine, &draft);
     engine::refuse_while_loading(&mut engine);
 
-    let ast = engine
-        .compile(&inputs.source)
-        .map_err(|error| Diagnostic::from_parse_error(&error, &inputs.file))?;
-    if let Some(import) = ast
-        .statements()
-        .iter()
-        .find(|one| matches!(one, Stmt::Import(..)))
-    {
-        let position = import.position();
-        let (line, column) = (position.line(), position.position());
-        return Err(
-            Diagnostic::error("`import` isn't available: a program is one file")
-                .at(&inputs.file, line.unwrap_or(1), column.unwrap_or(1))
-                .spanning("import".len())
-                .help("put the functions and constants into this file")
-                .into(),
-        );
-    }
     let natives = Natives::from_engine(&engine);
+    let (source, ast) = link::compile(&mut engine, inputs, &natives)?;
+    let source = Arc::new(source);
+    draft.borrow_mut().set_source(&source);
     let known = Known {
-        file: &inputs.file,
+        source: &source,
         functions: &natives,
         request_properties: REQUEST_PROPERTIES,
         response_properties: RESPONSE_PROPERTIES,
@@ -94,10 +87,10 @@ pub fn load(inputs: &Inputs) -> Result<Loaded, LoadError> {
     };
     let linter = Linter::new(&ast, &known);
     let mut findings = linter.check();
-    stop_at_errors(&mut findings)?;
+    stop_at_errors(&mut findings, &source)?;
 
     engine::start_budget(&limits);
-    let ran = top_level::run(&mut engine, &ast, &draft, &inputs.file);
+    let ran = top_level::run(&mut engine, &ast, &draft, &source);
     // The engine's functions hold the draft too.
     drop(engine);
     let mut draft = std::mem::take(&mut *draft.borrow_mut());
@@ -109,13 +102,12 @@ pub fn load(inputs: &Inputs) -> Result<Loaded, LoadError> {
         Ok(()) => findings.extend(draft.nameless_states()),
         Err(error) => findings.push(error),
     }
-    stop_at_errors(&mut findings)?;
+    stop_at_errors(&mut findings, &source)?;
 
     let states = std::mem::take(&mut draft.states);
-    let program = build::build(draft, &ast, inputs, &mut findings);
-    let program = match program {
-        Some(program) => program,
-        None => return Err(LoadError::Invalid(Diagnostics(findings))),
+    let program = build::build(draft, &ast, inputs, source.clone(), &mut findings);
+    let Some(program) = program else {
+        return Err(LoadError::Invalid(all_of(&mut findings, &source)));
     };
     let pools: Vec<&str> = program
         .pools
@@ -134,17 +126,26 @@ pub fn load(inputs: &Inputs) -> Result<Loaded, LoadError> {
             findings.extend(linter.check_hook(&hook.function.name, hook.kind));
         }
     }
-    stop_at_errors(&mut findings)?;
+    stop_at_errors(&mut findings, &source)?;
     states::bind(&states, &inputs.state);
     Ok(Loaded {
         program,
-        warnings: findings,
+        warnings: all_of(&mut findings, &source).0,
     })
 }
 
-fn stop_at_errors(findings: &mut Vec<Diagnostic>) -> Result<(), LoadError> {
+fn stop_at_errors(findings: &mut Vec<Diagnostic>, source: &Source) -> Result<(), LoadError> {
     if findings.iter().any(|one| one.severity == Severity::Error) {
-        return Err(LoadError::Invalid(Diagnostics(std::mem::take(findings))));
+        return Err(LoadError::Invalid(all_of(findings, source)));
     }
     Ok(())
+}
+
+/// Takes the findings, as a reader of the files knows the names in them.
+fn all_of(findings: &mut Vec<Diagnostic>, source: &Source) -> Diagnostics {
+    let mut all = std::mem::take(findings);
+    for finding in &mut all {
+        source.make_readable(finding);
+    }
+    Diagnostics(all)
 }

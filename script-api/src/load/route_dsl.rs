@@ -45,7 +45,8 @@ impl RouteHandle {
         match &draft.routes[self.index].destination {
             None => draft.routes[self.index].destination = Some((destination, place)),
             Some((_, first)) => {
-                let message = format!("the route already goes elsewhere since line {}", first.line);
+                let since = first.line_for(&place.file);
+                let message = format!("the route already goes elsewhere since {since}");
                 draft.error(place, message);
             }
         }

@@ -247,7 +247,7 @@ impl Draft {
     /// Names the handles that the constant `name` holds, by itself or in maps. The first name that a
     /// handle gets is its own.
     pub(super) fn name_states(&mut self, name: &str, value: &Frozen) {
-        let mut path = vec![name.to_owned()];
+        let mut path = vec![self.source.lasting_name(name)];
         self.name_below(&mut path, value);
     }
 

@@ -11,13 +11,14 @@ use crate::{
         resolver::{self, SharedConstants},
     },
     frozen::Frozen,
+    source::Source,
 };
 
 pub(super) fn run(
     engine: &mut Engine,
     ast: &AST,
     draft: &SharedDraft,
-    file: &str,
+    source: &Source,
 ) -> Result<(), Diagnostic> {
     // Functions don't see the top level in Rhai.
     let constants = SharedConstants::default();
@@ -25,7 +26,7 @@ pub(super) fn run(
 
     let mut global = engine.new_global_runtime_state();
     global.lib.push(ast.shared_lib().clone());
-    global.source = Some(file.into());
+    global.source = Some(source.main_file().into());
     let mut caches = Caches::new();
     caches.push_fn_resolution_cache();
     let mut scope = Scope::new();
@@ -39,7 +40,7 @@ pub(super) fn run(
                 &mut scope,
                 std::slice::from_ref(statement),
             )
-            .map_err(|error| stopped(&error, statement.position(), file))?;
+            .map_err(|error| stopped(&error, statement.position(), source))?;
         // The newest come first; a block or function call leaves nothing behind.
         let made: Vec<_> = scope
             .iter_raw()
@@ -56,8 +57,8 @@ pub(super) fn run(
 }
 
 /// Why a statement failed; what ran out is named.
-fn stopped(error: &EvalAltResult, statement: Position, file: &str) -> Diagnostic {
-    let found = Diagnostic::from_eval_error(error, file);
+fn stopped(error: &EvalAltResult, statement: Position, source: &Source) -> Diagnostic {
+    let found = Diagnostic::from_eval_error(error, source);
     let what = match exhausted() {
         None => return found,
         Some(Exhausted::Operations) => "more operations than a program may use",
@@ -67,13 +68,9 @@ fn stopped(error: &EvalAltResult, statement: Position, file: &str) -> Diagnostic
         // Calls can't be made here at all.
         Some(Exhausted::Fetches | Exhausted::Waiting) => return found,
     };
-    let line = statement.line().unwrap_or(1);
-    let column = statement.position().unwrap_or(1);
-    let place = found.place.clone();
-    let stopped = Diagnostic::error(format!("loading takes {what}")).at(file, line, column);
     Diagnostic {
-        place: place.or(stopped.place.clone()),
-        ..stopped
+        place: found.place.or(Some(source.place_or_start(statement))),
+        ..Diagnostic::error(format!("loading takes {what}"))
     }
 }
 

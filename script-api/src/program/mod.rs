@@ -8,6 +8,8 @@ pub use condition::{Condition, Test};
 pub use matching::{Found, Match};
 pub use route::{Destination, HeaderChange, Route, Split};
 
+use std::{borrow::Cow, sync::Arc};
+
 use hashbrown::HashMap;
 
 use crate::{
@@ -16,6 +18,7 @@ use crate::{
     frozen::{Frozen, Function},
     path::PathPolicy,
     router::{HostPattern, HostRouter, PathRouter},
+    source::Source,
 };
 
 /// Number of a hook in [`Program::hooks`].
@@ -141,8 +144,7 @@ pub struct Site {
 /// A compiled `routes.rhai`.
 #[derive(Debug)]
 pub struct Program {
-    pub(crate) file: String,
-    pub(crate) source: String,
+    pub(crate) source: Arc<Source>,
     pub(crate) constants: Vec<(String, Frozen)>,
     pub(crate) limits: Limits,
     pub(crate) path_policy: PathPolicy,
@@ -177,6 +179,18 @@ impl Program {
     /// The pool called `name`.
     pub fn pool_id(&self, name: &str) -> Option<PoolId> {
         self.pool_ids.get(name).copied()
+    }
+
+    /// What `function` is called in the program's own file: `auth::gate` when it is one of a file
+    /// imported as `auth`. Not for closures, whose names say nothing.
+    pub fn name_of<'n>(&self, function: &'n Function) -> Cow<'n, str> {
+        self.source
+            .readable(&function.name, self.source.main_file())
+    }
+
+    /// The name of the program's own file, as the places in it call it.
+    pub fn file(&self) -> &str {
+        self.source.main_file()
     }
 
     /// What paths must look like for this program.

@@ -5,6 +5,7 @@ use rhai::{Dynamic, EvalAltResult, Position};
 use super::types::{plain_arguments, plain_type};
 use super::{parse, plain};
 use crate::diagnostic::{Diagnostic, Severity};
+use crate::source::Source;
 use crate::suggest::nearest;
 
 /// Calls shown in the help; a recursion would fill the screen.
@@ -13,7 +14,7 @@ const CALLS_SHOWN: usize = 6;
 /// `error` in plain words, with the nearest of `names` where one is unknown.
 pub(super) fn convert(
     error: &EvalAltResult,
-    file: &str,
+    source: &Source,
     names: &mut dyn Iterator<Item = &str>,
 ) -> Diagnostic {
     let mut calls = Vec::new();
@@ -33,17 +34,27 @@ pub(super) fn convert(
             _ => break,
         }
     }
-    let mut finding = describe(cause, file, names);
+    let mut finding = describe(cause, source, names);
     if finding.place.is_none() {
         let length = named(cause).map_or(1, |name| name.chars().count());
-        finding = finding.at_position(file, position).spanning(length);
+        finding = finding.at_position(source, position, length);
     }
-    add_calls(finding, &calls)
+    finding = add_calls(finding, &calls, source);
+    // Without a place it isn't known yet who reads it.
+    if finding.place.is_some() {
+        source.make_readable(&mut finding);
+    }
+    finding
 }
 
-/// How a call is named in the help. Rhai's own name of a closure says nothing.
+/// Whether `name` is Rhai's own name of a closure, which says nothing.
+fn is_closure(name: &str) -> bool {
+    name.starts_with("anon$")
+}
+
+/// How a call is named in the help.
 fn call_name(name: &str) -> String {
-    if name.starts_with("anon$") {
+    if is_closure(name) {
         "in a closure".to_string()
     } else {
         format!("in `{name}`")
@@ -51,13 +62,15 @@ fn call_name(name: &str) -> String {
 }
 
 /// Says how the program came to the failure, innermost call first.
-fn add_calls(mut finding: Diagnostic, calls: &[(String, Position)]) -> Diagnostic {
+fn add_calls(mut finding: Diagnostic, calls: &[(String, Position)], source: &Source) -> Diagnostic {
+    let file = finding.place.as_ref().map(|place| place.file.clone());
     for (call, position) in calls.iter().rev().take(CALLS_SHOWN) {
-        finding = match (position.line(), position.position()) {
-            (Some(line), column) => {
-                finding.help(format!("{call}, called at {line}:{}", column.unwrap_or(1)))
+        finding = match source.place(*position, 1) {
+            Some(at) if file.as_ref() == Some(&at.file) => {
+                finding.help(format!("{call}, called at {}:{}", at.line, at.column))
             }
-            (None, _) => finding.help(call.clone()),
+            Some(at) => finding.help(format!("{call}, called at {at}")),
+            None => finding.help(call.clone()),
         };
     }
     match calls.len().checked_sub(CALLS_SHOWN) {
@@ -74,7 +87,10 @@ fn named(error: &EvalAltResult) -> Option<&str> {
         | E::ErrorForbiddenVariable(name, _)
         | E::ErrorAssignmentToConstant(name, _)
         | E::ErrorPropertyNotFound(name, _) => Some(name),
-        E::ErrorFunctionNotFound(signature, _) => plain_arguments(signature).map(|(name, _)| name),
+        E::ErrorFunctionNotFound(signature, _) => {
+            let (name, _) = plain_arguments(signature)?;
+            (!is_closure(name)).then_some(name)
+        }
         E::ErrorDotExpr(text, _) => unknown_property(text),
         _ => None,
     }
@@ -88,7 +104,7 @@ fn unknown_property(text: &str) -> Option<&str> {
 
 fn describe<'a>(
     error: &EvalAltResult,
-    file: &str,
+    source: &Source,
     names: &mut dyn Iterator<Item = &'a str>,
 ) -> Diagnostic {
     use EvalAltResult as E;
@@ -101,7 +117,7 @@ fn describe<'a>(
     };
     let message = match error {
         E::ErrorRuntime(thrown, _) => return describe_thrown(thrown),
-        E::ErrorParsing(error, position) => return parse::convert(error, *position, file),
+        E::ErrorParsing(error, position) => return parse::convert(error, *position, source),
         E::ErrorVariableNotFound(name, _) => {
             return unknown(format!("undefined variable `{name}`"), name, names);
         }
@@ -114,9 +130,13 @@ fn describe<'a>(
         },
         E::ErrorFunctionNotFound(signature, _) => match plain_arguments(signature) {
             Some((name, types)) => {
+                let called = match name {
+                    closure if is_closure(closure) => "this closure".to_owned(),
+                    name => format!("`{name}`"),
+                };
                 let message = match types.as_slice() {
-                    [] => format!("`{name}` can't be called without arguments"),
-                    types => format!("`{name}` can't be called with ({})", types.join(", ")),
+                    [] => format!("{called} can't be called without arguments"),
+                    types => format!("{called} can't be called with ({})", types.join(", ")),
                 };
                 return unknown(message, name, names);
             }

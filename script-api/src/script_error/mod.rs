@@ -10,24 +10,24 @@ mod types;
 
 use rhai::{Dynamic, EvalAltResult, ParseError, Position};
 
-use crate::diagnostic::Diagnostic;
+use crate::{diagnostic::Diagnostic, source::Source};
 
 impl Diagnostic {
-    /// A syntax error as a finding in `file`.
+    /// A syntax error as a finding in the files of `source`.
     #[must_use]
-    pub fn from_parse_error(error: &ParseError, file: &str) -> Self {
-        parse::convert(error.err_type(), error.position(), file)
+    pub fn from_parse_error(error: &ParseError, source: &Source) -> Self {
+        parse::convert(error.err_type(), error.position(), source)
     }
 
-    /// A failure while running as a finding in `file`.
+    /// A failure while running as a finding in the files of `source`.
     ///
     /// The message is about the innermost cause and the place is the innermost
     /// one known; how the program came there stands in the help. A
     /// [`Diagnostic`] raised by a native (see its conversion into
     /// `Box<EvalAltResult>`) is taken as it is.
     #[must_use]
-    pub fn from_eval_error(error: &EvalAltResult, file: &str) -> Self {
-        eval::convert(error, file, &mut std::iter::empty())
+    pub fn from_eval_error(error: &EvalAltResult, source: &Source) -> Self {
+        eval::convert(error, source, &mut std::iter::empty())
     }
 
     /// [`Diagnostic::from_eval_error`], which also suggests the nearest of
@@ -35,17 +35,16 @@ impl Diagnostic {
     #[must_use]
     pub fn from_eval_error_among<'a>(
         error: &EvalAltResult,
-        file: &str,
+        source: &Source,
         names: impl IntoIterator<Item = &'a str>,
     ) -> Self {
-        eval::convert(error, file, &mut names.into_iter())
+        eval::convert(error, source, &mut names.into_iter())
     }
 
-    fn at_position(self, file: &str, position: Position) -> Self {
-        match position.line() {
-            Some(line) => self.at(file, line, position.position().unwrap_or(1)),
-            None => self,
-        }
+    /// Says where, if `position` is a place, and underlines `length` characters.
+    fn at_position(mut self, source: &Source, position: Position, length: usize) -> Self {
+        self.place = source.place(position, length).or(self.place);
+        self
     }
 }
 

@@ -4,10 +4,10 @@ use rhai::{LexError, ParseErrorType, Position};
 
 use super::plain;
 use super::types::plain_type;
-use crate::diagnostic::Diagnostic;
+use crate::{diagnostic::Diagnostic, source::Source};
 
-/// `error`, which Rhai found at `position` of `file`, in plain words.
-pub(super) fn convert(error: &ParseErrorType, position: Position, file: &str) -> Diagnostic {
+/// `error`, which Rhai found at `position` of `source`, in plain words.
+pub(super) fn convert(error: &ParseErrorType, position: Position, source: &Source) -> Diagnostic {
     let (message, help) = describe(error);
     let length = match error {
         ParseErrorType::Reserved(word)
@@ -17,13 +17,10 @@ pub(super) fn convert(error: &ParseErrorType, position: Position, file: &str) ->
         | ParseErrorType::BadInput(LexError::UnexpectedInput(word)) => word.chars().count(),
         _ => 1,
     };
-    let finding = Diagnostic::error(message)
-        .at_position(file, position)
-        .spanning(length);
-    match help {
-        Some(help) => finding.help(help),
-        None => finding,
-    }
+    let mut finding = Diagnostic::error(message).at_position(source, position, length);
+    finding.help = help;
+    source.make_readable(&mut finding);
+    finding
 }
 
 fn describe(error: &ParseErrorType) -> (String, Option<String>) {
@@ -98,11 +95,11 @@ mod tests {
 
     use rhai::Engine;
 
-    use crate::diagnostic::Diagnostic;
+    use crate::{diagnostic::Diagnostic, source::Source};
 
     fn summary(source: &str) -> String {
         let error = Engine::new_raw().compile(source).unwrap_err();
-        Diagnostic::from_parse_error(&error, "routes.rhai").summary()
+        Diagnostic::from_parse_error(&error, &Source::one_file("routes.rhai", source)).summary()
     }
 
     #[test]
@@ -157,7 +154,8 @@ mod tests {
     fn the_word_is_underlined() {
         let source = "let match = 1;";
         let error = Engine::new_raw().compile(source).unwrap_err();
-        let finding = Diagnostic::from_parse_error(&error, "routes.rhai");
+        let finding =
+            Diagnostic::from_parse_error(&error, &Source::one_file("routes.rhai", source));
         assert_eq!(
             finding.render(&|_| Some(source.into()), false),
             "\

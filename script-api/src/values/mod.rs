@@ -8,6 +8,8 @@ pub use cidr::Cidr;
 pub use regex::Regex;
 pub use table::Table;
 
+use std::path::PathBuf;
+
 use thiserror::Error;
 
 /// Why a file of the configuration's folder could not be read.
@@ -49,4 +51,20 @@ pub trait Files {
     /// # Errors
     /// When the file is missing, too large, outside the folders that may be read, or unreadable.
     fn read(&self, name: &str) -> Result<Vec<u8>, FileError>;
+
+    /// A file that is part of the program itself. It lies in the configuration's folder, symbolic
+    /// links followed; folders beside it that may be read otherwise don't count.
+    ///
+    /// # Errors
+    /// As [`Files::read`].
+    fn read_program(&self, name: &str) -> Result<ProgramFile, FileError>;
+}
+
+/// A file of a program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProgramFile {
+    /// Its content.
+    pub content: Vec<u8>,
+    /// Where it really lies: two names of one file lead to the same path.
+    pub path: PathBuf,
 }

@@ -14,7 +14,7 @@ use edgewright_script::{
     program::{Destination, Match, PoolId, Program, Route},
     router::Captures,
     state::StateStore,
-    values::{FileError, Files},
+    values::{FileError, Files, ProgramFile},
 };
 
 /// Files in memory.
@@ -24,6 +24,12 @@ impl Files for MemoryFiles {
     fn read(&self, name: &str) -> Result<Vec<u8>, FileError> {
         let found = self.0.get(name).map(|text| text.as_bytes().to_vec());
         found.ok_or_else(|| FileError::NotFound(name.to_owned()))
+    }
+
+    fn read_program(&self, name: &str) -> Result<ProgramFile, FileError> {
+        let content = self.read(name)?;
+        let path = name.into();
+        Ok(ProgramFile { content, path })
     }
 }
 
@@ -46,14 +52,22 @@ pub fn inputs(source: &str) -> Inputs {
 }
 
 pub fn try_load(source: &str) -> Result<Loaded, Diagnostics> {
-    load(&inputs(source)).map_err(|error| match error {
+    try_load_from(&inputs(source))
+}
+
+pub fn try_load_from(inputs: &Inputs) -> Result<Loaded, Diagnostics> {
+    load(inputs).map_err(|error| match error {
         LoadError::Invalid(found) => found,
         LoadError::Changed => panic!("files in memory don't change"),
     })
 }
 
 pub fn program(source: &str) -> Runner {
-    let loaded = try_load(source).unwrap_or_else(|found| panic!("{found}"));
+    program_from(&inputs(source))
+}
+
+pub fn program_from(inputs: &Inputs) -> Runner {
+    let loaded = try_load_from(inputs).unwrap_or_else(|found| panic!("{found}"));
     let program = Arc::new(loaded.program);
     Runner {
         interpreter: Interpreter::new(program.clone()).unwrap(),

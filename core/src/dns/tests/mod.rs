@@ -11,6 +11,7 @@ mod refresh;
 mod search;
 mod sharing;
 mod sources;
+mod unlisted;
 
 use std::net::IpAddr;
 use std::path::Path;

@@ -338,6 +338,26 @@ fn conditions() {
 }
 
 #[test]
+fn functions_by_name() {
+    check(&[
+        (
+            "fn twice(x) { x * 2 } let a = [1].map(\"twice\");",
+            "1:39: error: `map` takes a function, not a text (write the name without quotes: `.map(twice)`)",
+        ),
+        (
+            "fn f(list) { list.filter(|x| x).reduce(\"sum\", 0) }",
+            "1:40: error: `reduce` takes a function, not a text (write the name without quotes: `.reduce(sum)`)",
+        ),
+    ]);
+    for source in [
+        "fn f(list) { list.index_of(\"x\") + [1].map(f).len() }",
+        "fn f() { let m = #{ map: |x| x }; m.map(\"x\") }",
+    ] {
+        assert!(lint(source).is_empty(), "{source}");
+    }
+}
+
+#[test]
 fn import_and_eval() {
     let import = "error: `import` can't stand in a function: files are read only while loading (move it to the top level)";
     assert_eq!(
@@ -352,6 +372,24 @@ fn import_and_eval() {
         finding("fn f(x) { eval(x) }"),
         "1:11: error: `eval` isn't available: a program must be checkable before it runs"
     );
+    assert_eq!(
+        finding("if 1 == 1 { import \"auth\" as auth; auth::gate(1) }"),
+        "1:13: error: `import` can't stand in a block: files are read before anything runs (move it to the top level)"
+    );
+}
+
+#[test]
+fn export() {
+    let export = "error: `export` isn't needed: a file that imports this one sees all its functions and constants (take it away; what must not be seen is a `private fn` or a `let`)";
+    for (source, place) in [
+        ("export const K = 1;", "1:1"),
+        ("let a = 1;\n  export   let b = a;", "2:3"),
+        ("let a = 1; export a as b;", "1:12"),
+        // Where it doesn't stand in the same line, the place is that of the declaration.
+        ("export\nlet a = 1;", "2:1"),
+    ] {
+        assert_eq!(finding(source), format!("{place}: {export}"), "{source}");
+    }
 }
 
 #[test]

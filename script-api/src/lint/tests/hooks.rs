@@ -155,7 +155,7 @@ fn a_capturing_closure_knows_its_own_parameter() {
         .map(|function| function.name.to_string())
         .find(|name| name.starts_with("anon$"))
         .unwrap();
-    let findings = with_known(|known| {
+    let findings = with_known(source, |known| {
         super::super::Linter::new(&ast, known).check_hook(&name, HookKind::OnRequest)
     });
     assert_eq!(

@@ -129,7 +129,6 @@ const SNIPPETS: &[&str] = &[
     "fn f() { caller_has_it + 1 } fn g() { let caller_has_it = 1; f!() }",
     // Modules.
     "import \"auth\" as auth; route(\"/\").on_request(auth::gate); fn f(req) { auth::gate(req, auth::K) }",
-    "export const K = 1; let x = 1; export x as y;",
     "private fn f() { 1 } f();",
 ];
 

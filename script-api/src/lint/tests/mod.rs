@@ -16,6 +16,7 @@ use rhai::{AST, Engine, FnPtr, OptimizationLevel};
 use super::{Known, Linter, NativeSignature, Natives};
 use crate::diagnostic::Diagnostic;
 use crate::program::HookKind;
+use crate::source::Source;
 
 const REQUEST: &[&str] = &["method", "path", "host", "client_ip", "params", "id"];
 const RESPONSE: &[&str] = &["status", "is_local"];
@@ -85,9 +86,9 @@ fn compile(source: &str) -> AST {
         .unwrap_or_else(|error| panic!("{error} in\n{source}"))
 }
 
-fn with_known<T>(run: impl FnOnce(&Known<'_>) -> T) -> T {
+fn with_known<T>(source: &str, run: impl FnOnce(&Known<'_>) -> T) -> T {
     run(&Known {
-        file: "routes.rhai",
+        source: &Source::one_file("routes.rhai", source).into(),
         functions: &natives(),
         request_properties: REQUEST,
         response_properties: RESPONSE,
@@ -97,7 +98,7 @@ fn with_known<T>(run: impl FnOnce(&Known<'_>) -> T) -> T {
 }
 
 fn lint(source: &str) -> Vec<Diagnostic> {
-    with_known(|known| super::check(&compile(source), known))
+    with_known(source, |known| super::check(&compile(source), known))
 }
 
 /// Each program has the one finding beside it, as its summary without the file's name.
@@ -136,5 +137,7 @@ fn lint_hook(source: &str, name: &str, kind: HookKind) -> Vec<Diagnostic> {
         .find(|(constant, ..)| *constant == name)
         .and_then(|(.., value)| value.try_cast::<FnPtr>());
     let name = closure.map_or(name.to_string(), |pointer| pointer.fn_name().to_string());
-    with_known(|known| Linter::new(&ast, known).check_hook(&name, kind))
+    with_known(source, |known| {
+        Linter::new(&ast, known).check_hook(&name, kind)
+    })
 }

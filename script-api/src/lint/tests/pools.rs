@@ -3,6 +3,7 @@
 use super::{POOLS, check_hook, compile, lint_hook, natives};
 use crate::lint::{Known, Linter};
 use crate::program::HookKind;
+use crate::source::Source;
 
 #[test]
 fn pools_that_do_not_exist() {
@@ -78,10 +79,11 @@ fn only_where_a_pool_is_named() {
 
 #[test]
 fn nothing_is_said_while_the_pools_are_unknown() {
-    let ast = compile("fn hook(req) { \"wbe\" }");
+    let text = "fn hook(req) { \"wbe\" }";
+    let ast = compile(text);
     for (pools, expected) in [(None, 0), (Some(POOLS), 1), (Some(&[][..]), 1)] {
         let known = Known {
-            file: "routes.rhai",
+            source: &Source::one_file("routes.rhai", text).into(),
             functions: &natives(),
             request_properties: &[],
             response_properties: &[],

@@ -36,7 +36,7 @@ fn walk_everything(source: &str, max_depth: usize) -> Option<usize> {
     let mut engine = engine();
     engine.set_max_expr_depths(max_depth, max_depth);
     let ast = engine.compile(source).ok()?;
-    Some(with_known(|known| {
+    Some(with_known(source, |known| {
         let linter = Linter::new(&ast, known);
         let mut findings = linter.check().len();
         for function in ast.iter_functions() {
@@ -86,7 +86,7 @@ fn a_tree_deeper_than_the_limits_gets_a_warning() {
     let mut engine = engine();
     engine.set_max_expr_depths(0, 0);
     let ast = engine.compile(&source).unwrap();
-    let findings = with_known(|known| Linter::new(&ast, known).check());
+    let findings = with_known(&source, |known| Linter::new(&ast, known).check());
     let all: Vec<_> = findings
         .iter()
         .map(|finding| finding.message.as_str())

@@ -2,7 +2,7 @@
 
 use rhai::{Engine, EvalAltResult};
 
-use crate::diagnostic::Diagnostic;
+use crate::{diagnostic::Diagnostic, source::Source};
 
 fn engine() -> Engine {
     let mut engine = Engine::new_raw();
@@ -20,8 +20,12 @@ fn failure(source: &str) -> Box<EvalAltResult> {
     engine().run(source).unwrap_err()
 }
 
+fn finding(source: &str) -> Diagnostic {
+    Diagnostic::from_eval_error(&failure(source), &Source::one_file("routes.rhai", source))
+}
+
 fn summary(source: &str) -> String {
-    Diagnostic::from_eval_error(&failure(source), "routes.rhai").summary()
+    finding(source).summary()
 }
 
 #[test]
@@ -76,7 +80,7 @@ fn failures_in_plain_words() {
 #[test]
 fn the_innermost_cause_and_place_with_the_calls() {
     let source = "fn inner(x) {\n    x + missing\n}\nfn outer() { inner(1) }\nouter();";
-    let finding = Diagnostic::from_eval_error(&failure(source), "routes.rhai");
+    let finding = finding(source);
     assert_eq!(
         finding.render(&|_| Some(source.into()), false),
         "\
@@ -101,11 +105,17 @@ fn a_closure_has_no_name() {
         summary("let f = |x| { throw `no ${x}` };\nf.call(1)"),
         "routes.rhai:1:15: error: no 1 (in a closure, called at 2:3)"
     );
+    let source = "let m = #{ f: |x| x };\nm.f(1, 2)";
+    assert_eq!(
+        summary(source),
+        "routes.rhai:2:3: error: this closure can't be called with (a map, a number, a number)"
+    );
+    assert_eq!(finding(source).place.map(|place| place.length), Some(1));
 }
 
 #[test]
 fn a_recursion_is_cut_short() {
-    let help = Diagnostic::from_eval_error(&failure("fn f() { f() }\nf()"), "routes.rhai");
+    let help = finding("fn f() { f() }\nf()");
     assert_eq!(help.message, "calls are nested too deeply");
     assert!(help.place.is_some());
     let lines = help.help.unwrap_or_default();
@@ -122,8 +132,10 @@ fn a_native_can_raise_a_finding_with_its_help() {
 
 #[test]
 fn the_nearest_of_the_names_is_suggested() {
-    let error = failure("repsond(403)");
-    let finding = Diagnostic::from_eval_error_among(&error, "routes.rhai", ["respond", "route"]);
+    let text = "repsond(403)";
+    let source = Source::one_file("routes.rhai", text);
+    let names = ["respond", "route"];
+    let finding = Diagnostic::from_eval_error_among(&failure(text), &source, names);
     assert_eq!(
         finding.summary(),
         "routes.rhai:1:1: error: `repsond` can't be called with (a number) (did you mean `respond`?)"

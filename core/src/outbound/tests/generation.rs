@@ -1,0 +1,92 @@
+//! Calls as a worker makes them: pools of a generation, several at once.
+
+use super::*;
+use crate::config::Overrides;
+use crate::generation::Generation;
+use crate::source::Source;
+use edgewright_script::program::{Destination, PoolId};
+
+const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+/// A generation with one pool.
+fn generation(caller: &Caller, target: SocketAddr) -> (Generation, PoolId) {
+    let folder = tempfile::tempdir().unwrap();
+    let program = format!("pool(\"auth\", [\"{target}\"]);\nroute(\"/\").to(\"auth\");\n");
+    std::fs::write(folder.path().join("routes.rhai"), program).unwrap();
+    let source = Source {
+        path: folder.path().to_owned(),
+        overrides: Overrides::default(),
+        resolver: caller.resolver.clone(),
+        metrics: caller.metrics.clone(),
+        workers: 1,
+    };
+    let compiled = source.compile().unwrap();
+    let generation = source.generation(compiled, None).unwrap();
+    let Destination::Pool(pool) = generation.program.routes[0].destination else {
+        panic!("not a pool");
+    };
+    (generation, pool)
+}
+
+#[tokio::test]
+async fn several_calls_are_made_at_once_and_answered_in_order() {
+    // Nobody gets an answer before all have asked.
+    let all = Arc::new(tokio::sync::Barrier::new(3));
+    let script = move |_, mut peer: server::Peer| {
+        let all = all.clone();
+        async move {
+            let path = peer.header().await.unwrap();
+            all.wait().await;
+            let name = path.split([' ', '/']).nth(2).unwrap();
+            let length = name.len();
+            let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{name}");
+            peer.say(answer).await;
+        }
+    };
+    let server = Server::start(script).await;
+    let silent = Server::saying("").await;
+    let caller = Caller::new();
+    let (generation, pool) = generation(&caller, server.address());
+    let to = |target: &str| Outgoing {
+        target: target.to_owned(),
+        ..get(server.address())
+    };
+    let calls = [
+        to("/one"),
+        Outgoing {
+            recipient: Recipient::Pool(pool),
+            ..to("/two")
+        },
+        Outgoing {
+            timeout: Duration::from_millis(50),
+            ..get(silent.address())
+        },
+        to("/three"),
+    ];
+    let replies = in_time(caller.client.call_all(&calls, &generation, MOST_BODY)).await;
+    let mut replies = replies.into_iter();
+    let mut next = || replies.next().unwrap();
+    assert_eq!(body(next()), "one");
+    assert_eq!(body(next()), "two");
+    assert_fails(next(), CallFailureKind::Timeout, &["not done within 50ms"]);
+    assert_eq!(body(next()), "three");
+    assert_eq!(caller.outcomes("ok"), 3.0);
+}
+
+#[tokio::test]
+async fn a_call_can_be_made_on_a_workers_runtime() {
+    fn sendable<T: Send>(future: T) -> T {
+        future
+    }
+    let server = Server::saying(OK).await;
+    let caller = Caller::new();
+    let (generation, pool) = generation(&caller, server.address());
+    let call = Outgoing {
+        recipient: Recipient::Pool(pool),
+        ..get(server.address())
+    };
+    let reply = sendable(caller.client.call(&call, &generation, MOST_BODY));
+    // It lies in the future of each request, also of those that call nobody.
+    assert!(size_of_val(&reply) < 1024, "{}", size_of_val(&reply));
+    assert_eq!(body(in_time(reply).await), "ok");
+}
