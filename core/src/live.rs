@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use edgewright_script::{diagnostic::Diagnostic, engine::suspended_hooks};
+use edgewright_script::{diagnostic::Diagnostic, engine::suspended_hooks, state::StateStore};
 use serde_json::json;
 
 use crate::{
@@ -135,6 +135,8 @@ pub struct Desk {
     pub threads: usize,
     /// The limit on open files.
     pub open_files: u64,
+    /// What programs count and cache.
+    pub state: StateStore,
     /// The configuration at the start: what only a restart changes is in force as it says.
     pub started_with: Config,
 }
@@ -186,6 +188,7 @@ impl Operations for Desk {
             waiting: suspended_hooks(),
             threads: self.threads,
             open_files_limit: self.open_files,
+            state: self.state.samples(),
         };
         self.shared.metrics.render(&input)
     }

@@ -13,6 +13,7 @@ use edgewright_script::{
     engine,
     load::{self, Inputs},
     program::{PoolDeclaration, Program},
+    state::StateStore,
     values::{FileError, Files, ProgramFile},
 };
 
@@ -58,17 +59,31 @@ pub struct Refused {
     pub last: Option<LastRead>,
 }
 
-/// Reads, compiles and checks everything that can be without serving.
+/// Reads, compiles and checks everything that can be without serving. What the program counts and
+/// caches is shared with the other programs of `state`.
 ///
 /// # Errors
 /// With every mistake that could be found at once.
-pub fn compile(path: &Path, overrides: &Overrides) -> Result<Compiled, Refused> {
-    on_a_large_stack(|| compile_until_consistent(path, overrides)).unwrap_or_else(|error| {
+pub fn compile_with(
+    path: &Path,
+    overrides: &Overrides,
+    state: &StateStore,
+) -> Result<Compiled, Refused> {
+    let compiled = on_a_large_stack(|| compile_until_consistent(path, overrides, state));
+    compiled.unwrap_or_else(|error| {
         Err(Refused {
             diagnostics: error.into(),
             last: None,
         })
     })
+}
+
+/// As [`compile_with`], for a program that shares nothing with others.
+///
+/// # Errors
+/// As [`compile_with`].
+pub fn compile(path: &Path, overrides: &Overrides) -> Result<Compiled, Refused> {
+    compile_with(path, overrides, &StateStore::default())
 }
 
 /// Runs `work` on a thread whose stack holds what a program can nest while it is loaded: closures
@@ -86,10 +101,14 @@ fn on_a_large_stack<R: Send>(work: impl FnOnce() -> R + Send) -> Result<R, Diagn
     })
 }
 
-fn compile_until_consistent(path: &Path, overrides: &Overrides) -> Result<Compiled, Refused> {
+fn compile_until_consistent(
+    path: &Path,
+    overrides: &Overrides,
+    state: &StateStore,
+) -> Result<Compiled, Refused> {
     let mut attempt = 1;
     loop {
-        match compile_once(path, overrides) {
+        match compile_once(path, overrides, state) {
             Err(Interrupted::Changed) if attempt < ATTEMPTS => attempt += 1,
             Err(Interrupted::Changed) => {
                 return Err(Refused {
@@ -108,7 +127,11 @@ enum Interrupted {
     Refused(Refused),
 }
 
-fn compile_once(path: &Path, overrides: &Overrides) -> Result<Compiled, Interrupted> {
+fn compile_once(
+    path: &Path,
+    overrides: &Overrides,
+    state: &StateStore,
+) -> Result<Compiled, Interrupted> {
     let config::Loaded { folder, config } = config::attempt(path, overrides).map_err(|error| {
         Interrupted::Refused(Refused {
             diagnostics: error.diagnostics,
@@ -152,6 +175,7 @@ fn compile_once(path: &Path, overrides: &Overrides) -> Result<Compiled, Interrup
         pools: config.pools.keys().cloned().collect(),
         limits: script_limits(&config.script),
         path_policy: config.path,
+        state: state.clone(),
     };
     let loaded = match load::load(&inputs) {
         Ok(loaded) => loaded,
@@ -243,6 +267,8 @@ pub struct Source {
     pub metrics: Arc<Metrics>,
     /// Interpreters to make for each generation: one for each worker.
     pub workers: usize,
+    /// What programs count and cache, over all generations.
+    pub state: StateStore,
 }
 
 impl Source {
@@ -251,7 +277,7 @@ impl Source {
     /// # Errors
     /// As [`compile`].
     pub fn compile(&self) -> Result<Compiled, Refused> {
-        compile(&self.path, &self.overrides)
+        compile_with(&self.path, &self.overrides, &self.state)
     }
 
     /// The folder of what the user named.

@@ -7,6 +7,7 @@ use rhai::{AST, ASTNode, Array, Dynamic, Expr, FnPtr, Map};
 use crate::{
     answer::Answer,
     engine::{Local, ScriptAnswer},
+    state::{Cache, Counter, Rate, State},
     values::{Cidr, Regex, Table},
 };
 
@@ -43,6 +44,8 @@ pub enum Frozen {
     Regex(Regex),
     /// `respond(..)`, `redirect(..)`
     Answer(Answer),
+    /// `rate(..)`, `counter(..)`, `cache(..)`
+    State(State),
     /// A function of the program, or a closure with what it captured
     Function(Function),
 }
@@ -91,6 +94,9 @@ impl Frozen {
             Self::Cidr(cidr) => Dynamic::from(Local::new(cidr.clone())),
             Self::Regex(regex) => Dynamic::from(Local::new(regex.with_own_cache())),
             Self::Answer(answer) => Dynamic::from(ScriptAnswer(answer.unshared())),
+            Self::State(State::Rate(rate)) => Dynamic::from(Local::new(rate.clone())),
+            Self::State(State::Counter(counter)) => Dynamic::from(Local::new(counter.clone())),
+            Self::State(State::Cache(cache)) => Dynamic::from(Local::new(cache.clone())),
             Self::Function(function) => function.thaw(closures),
         }
     }
@@ -98,6 +104,45 @@ impl Frozen {
     /// Makes a value that holds no function, for a table.
     pub(crate) fn thaw_data(&self) -> Dynamic {
         self.thaw(&Closures::default())
+    }
+
+    /// Whether it is plain data, all through: nothing native and no function.
+    pub(crate) fn is_plain(&self) -> bool {
+        match self {
+            Self::Unit
+            | Self::Bool(_)
+            | Self::Int(_)
+            | Self::Float(_)
+            | Self::Char(_)
+            | Self::Text(_)
+            | Self::Blob(_) => true,
+            Self::Array(items) => items.iter().all(Self::is_plain),
+            Self::Map(entries) => entries.iter().all(|(_, value)| value.is_plain()),
+            Self::Table(_)
+            | Self::Cidr(_)
+            | Self::Regex(_)
+            | Self::Answer(_)
+            | Self::State(_)
+            | Self::Function(_) => false,
+        }
+    }
+
+    /// About the bytes that it takes, and that its copy in an interpreter takes. Natives count as
+    /// small: what they share is not theirs.
+    pub(crate) fn size(&self) -> usize {
+        let more = match self {
+            Self::Text(text) => text.len(),
+            Self::Blob(bytes) => bytes.len(),
+            Self::Array(items) => items.iter().map(Self::size).sum(),
+            Self::Map(entries) => {
+                let entries = entries.iter();
+                entries
+                    .map(|(key, value)| size_of::<String>() + key.len() + value.size())
+                    .sum()
+            }
+            _ => 0,
+        };
+        size_of::<Self>() + more
     }
 
     /// Whether a function is in it.
@@ -196,6 +241,15 @@ fn freeze(value: &Dynamic, depth: usize) -> Result<Frozen, String> {
     }
     if let Some(answer) = value.read_lock::<ScriptAnswer>() {
         return Ok(Frozen::Answer(ScriptAnswer::answer(&answer).clone()));
+    }
+    if let Some(rate) = value.read_lock::<Local<Rate>>() {
+        return Ok(Frozen::State(State::Rate(Rate::clone(&rate))));
+    }
+    if let Some(counter) = value.read_lock::<Local<Counter>>() {
+        return Ok(Frozen::State(State::Counter(Counter::clone(&counter))));
+    }
+    if let Some(cache) = value.read_lock::<Local<Cache>>() {
+        return Ok(Frozen::State(State::Cache(Cache::clone(&cache))));
     }
     if let Some(pointer) = value.read_lock::<FnPtr>() {
         let captures = pointer.iter_curry().map(|item| freeze(item, depth + 1));

@@ -21,6 +21,7 @@ pub mod response;
 pub mod router;
 mod script_error;
 pub mod source;
+pub mod state;
 pub mod suggest;
 mod syntax;
 pub mod values;

@@ -135,10 +135,10 @@ fn closures_keep_their_own_values() {
         for name in ["a", "b"] {
             route(`/loop/${name}`).respond(|req| respond(200, name));
         }
-        fn add(path, body) { route(path).on_request(GATE).respond(|req| respond(200, body + SUFFIX)); }
+        fn put(path, body) { route(path).on_request(GATE).respond(|req| respond(200, body + SUFFIX)); }
         const SUFFIX = "!";
-        add("/fn/1", "one");
-        add("/fn/2", "two");
+        put("/fn/1", "one");
+        put("/fn/2", "two");
         "#,
     );
     assert_eq!(edge.get("/loop/a"), answer(200, "a"));

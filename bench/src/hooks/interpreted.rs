@@ -10,6 +10,7 @@ use edgewright_script::{
     memory::MemoryRequest,
     path::PathPolicy,
     program::{Destination, HookId, PoolId, Program},
+    state::StateStore,
     values::{FileError, Files, ProgramFile},
 };
 
@@ -87,6 +88,7 @@ fn program(source: String) -> Result<Program> {
         pools: vec![BLUE.to_owned(), GREEN.to_owned()],
         limits: Limits::default(),
         path_policy: PathPolicy::default(),
+        state: StateStore::default(),
     };
     match load(&inputs) {
         Ok(loaded) => Ok(loaded.program),

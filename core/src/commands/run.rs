@@ -16,6 +16,7 @@ use std::{
 
 use anyhow::{Context as _, bail};
 use arc_swap::ArcSwap;
+use edgewright_script::state::StateStore;
 
 use super::{WRONG, WRONG_USE, report};
 use crate::{
@@ -69,7 +70,8 @@ pub(super) fn serve(
     overrides: Overrides,
     add: impl FnOnce(&Workers) -> anyhow::Result<()>,
 ) -> ExitCode {
-    let compiled = match source::compile(&path, &overrides) {
+    let state = StateStore::default();
+    let compiled = match source::compile_with(&path, &overrides, &state) {
         Ok(compiled) => compiled,
         Err(refused) => {
             report::refused(&refused);
@@ -77,7 +79,7 @@ pub(super) fn serve(
         }
     };
     logging::start(&compiled.config.log);
-    let ended = start(path, overrides, compiled, add);
+    let ended = start(path, overrides, compiled, state, add);
     if let Err(error) = &ended {
         tracing::error!("{error:#}");
     }
@@ -92,6 +94,7 @@ fn start(
     path: PathBuf,
     overrides: Overrides,
     compiled: Compiled,
+    state: StateStore,
     add: impl FnOnce(&Workers) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     let config = compiled.config.clone();
@@ -115,6 +118,7 @@ fn start(
         resolver: resolver.clone(),
         metrics: metrics.clone(),
         workers: threads,
+        state: state.clone(),
     };
     let last = LastRead::of(&compiled.folder);
     for warning in &compiled.warnings {
@@ -146,6 +150,7 @@ fn start(
         cpu,
         threads,
         open_files: open_files.after,
+        state,
         started_with: config.clone(),
     });
     let _admin = start_admin(&config, desk.clone())?;

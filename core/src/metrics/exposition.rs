@@ -5,6 +5,7 @@ use super::pool::PoolMetrics;
 use super::route::RouteMetrics;
 use super::sample::{DnsSample, ReloadSample, ScrapeInput};
 use super::{Limit, Metrics, process};
+use edgewright_script::state::StateSample;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -18,6 +19,7 @@ pub(super) fn render(metrics: &Metrics, input: &ScrapeInput) -> Vec<u8> {
     requests(metrics, &mut families);
     reloads(&input.reload, &mut families);
     dns(&input.dns, &mut families);
+    state(&input.state, &mut families);
     limits_of_the_host(input, &mut families);
     if let Some(sample) = process::read() {
         process::describe(&sample, &mut families);
@@ -264,6 +266,28 @@ fn dns(sample: &DnsSample, families: &mut Families) {
         "edgewright_dns_last_success_timestamp_seconds",
         "When the name was last answered with addresses.",
         &|host| host.last_success,
+    );
+}
+
+fn state(samples: &[StateSample], families: &mut Families) {
+    let mut each = |name, help, kind, value: &dyn Fn(&StateSample) -> f64| {
+        let mut family = families.family(name, help, kind);
+        for sample in samples {
+            let labels = [("kind", sample.kind), ("name", sample.name.as_str())];
+            family.add(&labels, value(sample));
+        }
+    };
+    each(
+        "edgewright_state_keys",
+        "Keys that the rate, counter or cache holds.",
+        Kind::Gauge,
+        &|sample| sample.keys as f64,
+    );
+    each(
+        "edgewright_state_full_total",
+        "How often it was full: a rate forgot a key, a counter refused one, a cache dropped a value.",
+        Kind::Counter,
+        &|sample| sample.full as f64,
     );
 }
 

@@ -1,5 +1,7 @@
 //! Values that other parts of the proxy own, handed over at a scrape.
 
+use edgewright_script::state::StateSample;
+
 use super::latency::HistogramSample;
 
 /// Everything a scrape needs beside the counters of [`Metrics`](super::Metrics).
@@ -19,6 +21,8 @@ pub struct ScrapeInput {
     pub threads: usize,
     /// The soft limit on open files (`RLIMIT_NOFILE`) in force.
     pub open_files_limit: u64,
+    /// What programs count and cache.
+    pub state: Vec<StateSample>,
 }
 
 /// What reloads have done since the start; the load at start is not one of them.

@@ -2,6 +2,7 @@
 
 use super::*;
 use edgewright_script::engine::FailureKind;
+use edgewright_script::state::StateSample;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Barrier;
 use std::thread;
@@ -253,6 +254,12 @@ fn what_others_own_is_in_the_text() {
         }),
         threads: 2,
         open_files_limit: 20_000,
+        state: vec![StateSample {
+            kind: "rate",
+            name: "LIMITS.gold".into(),
+            keys: 3,
+            full: 1,
+        }],
     };
     let samples = parse(&Metrics::new(2).render(&input));
     let expected = [
@@ -261,6 +268,8 @@ fn what_others_own_is_in_the_text() {
         ("config_reloads_total{result=\"failed\"}", 1.0),
         ("config_last_reload_successful", 1.0),
         ("config_watch_errors_total", 6.0),
+        ("state_keys{kind=\"rate\",name=\"LIMITS.gold\"}", 3.0),
+        ("state_full_total{kind=\"rate\",name=\"LIMITS.gold\"}", 1.0),
         (
             "config_last_reload_success_timestamp_seconds",
             1_500_000_000.5,

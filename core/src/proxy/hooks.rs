@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use edgewright_script::{
     engine::{Failure, Running, Said, Step, Subject, Verdict},
-    outbound::{Outgoing, Reply},
     program::HookId,
 };
 use pingora_http::ResponseHeader;
@@ -154,24 +153,31 @@ async fn wait<V: Said>(
                 exchange.lend(|subject| running.resume(subject))
             }
             Step::Calls(calls) => {
-                let replies = replies(&calls, exchange).await?;
+                let handle = exchange.handle;
+                let most_body = handle.config.script.fetch_body;
+                let calls = handle.client().call_all(&calls, handle, most_body);
+                let replies = while_client_stays(calls, exchange).await?;
                 exchange.lend(|subject| running.answer(subject, replies))
+            }
+            Step::Load(load) => {
+                while_client_stays(load, exchange).await?;
+                exchange.lend(|subject| running.resume(subject))
             }
         };
     }
 }
 
-/// Makes the calls that a hook waits for, as long as its client does.
-async fn replies(calls: &[Outgoing], exchange: &Exchange<'_>) -> Result<Vec<Reply>, Stopped> {
-    let handle = exchange.handle;
-    let most_body = handle.config.script.fetch_body;
-    let calls = handle.client().call_all(calls, handle, most_body);
+/// Waits for what a hook waits for, as long as its client does.
+async fn while_client_stays<R>(
+    awaited: impl Future<Output = R>,
+    exchange: &Exchange<'_>,
+) -> Result<R, Stopped> {
     let Some(client) = Presence::watch(exchange.session) else {
-        return Ok(calls.await);
+        return Ok(awaited.await);
     };
     tokio::select! {
         biased;
-        replies = calls => Ok(replies),
+        outcome = awaited => Ok(outcome),
         () = client.ends() => Err(Stopped::ClientLeft),
     }
 }

@@ -18,7 +18,7 @@ use corosensei::{
     stack::{DefaultStack, Stack as _},
 };
 
-use super::{budget, current, suspended::Suspended};
+use super::{budget, current, loads::Awaited, suspended::Suspended};
 use crate::outbound::{Outgoing, Reply};
 
 /// Bytes of address space of one stack. The deepest calls and expressions that are allowed need
@@ -39,13 +39,15 @@ const KEPT_STACKS: usize = 16;
 pub(super) enum Pause {
     /// It waits for the answers to these calls.
     Calls(Vec<Outgoing>),
+    /// It waits for a value that another hook makes.
+    Load(Awaited),
     /// It has run for a while: others may have a turn.
     Turn,
 }
 
 /// What a hook goes on with.
 pub(super) enum Wake {
-    /// Its beginning, or its next turn.
+    /// Its beginning, its next turn, or the end of what it waited for.
     Go,
     /// The answers to its calls, in their order.
     Replies(Vec<Reply>),

@@ -18,6 +18,8 @@ thread_local! {
     static ANSWERS: Cell<u32> = const { Cell::new(0) };
     /// What the hook that runs is.
     static KIND: Cell<Option<HookKind>> = const { Cell::new(None) };
+    /// Whether it makes a value for a cache.
+    static MAKES: Cell<bool> = const { Cell::new(false) };
 }
 
 /// What natives return: a value, or an error that names the mistake.
@@ -73,6 +75,7 @@ impl Subject<'_> {
 pub(super) fn begin(kind: HookKind) {
     ANSWERS.set(0);
     KIND.set(Some(kind));
+    MAKES.set(false);
 }
 
 /// The kind of the hook that runs on this thread; at the top level there is none.
@@ -80,10 +83,27 @@ pub(super) fn kind() -> Option<HookKind> {
     KIND.get()
 }
 
+/// Whether the running hook makes a value for a cache.
+pub(super) fn is_making() -> bool {
+    MAKES.get()
+}
+
+/// The running hook makes a value for a cache; gives what [`end_making`] wants. A hook that is
+/// cancelled meanwhile never comes to that, and the next one begins anew.
+pub(super) fn begin_making() -> bool {
+    MAKES.replace(true)
+}
+
+/// The value is made.
+pub(super) fn end_making(before: bool) {
+    MAKES.set(before);
+}
+
 /// What is kept here of a hook that is suspended.
 pub(super) struct Paused {
     answers: u32,
     kind: Option<HookKind>,
+    makes: bool,
 }
 
 /// Takes what belongs to the running hook aside.
@@ -91,6 +111,7 @@ pub(super) fn pause() -> Paused {
     Paused {
         answers: ANSWERS.get(),
         kind: KIND.take(),
+        makes: MAKES.take(),
     }
 }
 
@@ -98,6 +119,7 @@ pub(super) fn pause() -> Paused {
 pub(super) fn resume(paused: Paused) {
     ANSWERS.set(paused.answers);
     KIND.set(paused.kind);
+    MAKES.set(paused.makes);
 }
 
 /// Looks at the request.

@@ -137,7 +137,7 @@ fn wait(calls: Vec<Outgoing>) -> NativeResult<Vec<ScriptReply>> {
 }
 
 /// Ends the hook; a script can't catch it.
-fn ended(what: Exhausted) -> Box<EvalAltResult> {
+pub(super) fn ended(what: Exhausted) -> Box<EvalAltResult> {
     budget::exhaust(what);
     Box::new(EvalAltResult::ErrorTerminated(
         Dynamic::UNIT,

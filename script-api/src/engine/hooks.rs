@@ -182,7 +182,7 @@ impl Interpreter {
             step = match step {
                 Step::Ended(said) => return said,
                 Step::Calls(calls) => running.answer(subject, no_network(&calls)),
-                Step::Turn => running.resume(subject),
+                Step::Turn | Step::Load(_) => running.resume(subject),
             };
         }
     }
@@ -229,7 +229,7 @@ impl Interpreter {
             step = match step {
                 Step::Ended(said) => return said,
                 Step::Calls(calls) => running.answer(subject, network(&calls)),
-                Step::Turn => running.resume(subject),
+                Step::Turn | Step::Load(_) => running.resume(subject),
             };
         }
     }

@@ -17,6 +17,7 @@ use super::{
     current::{self, Subject},
     failure::{Failure, FailureKind},
     interpreter::{Arguments, Frame, State},
+    loads::Awaited,
     request_api::RequestHandle,
     response_api::ResponseHandle,
 };
@@ -33,6 +34,9 @@ pub enum Step<V> {
     /// It waits for the answers to these calls: make them and give the replies, in their order, to
     /// [`Running::answer`].
     Calls(Vec<Outgoing>),
+    /// It waits for a value that another hook of this thread makes: wait for this, then call
+    /// [`Running::resume`]. Resumed earlier, it makes the value itself.
+    Load(Awaited),
     /// It has run for a while and is not at its end: let others have a turn, then call
     /// [`Running::resume`] again.
     Turn,
@@ -91,7 +95,8 @@ impl<V: Said> Running<V> {
         })
     }
 
-    /// Begins it, or goes on after a [`Step::Turn`]. The subject is the same each time.
+    /// Begins it, or goes on after a [`Step::Turn`] or [`Step::Load`]. The subject is the same each
+    /// time.
     pub fn resume(&mut self, subject: Subject<'_>) -> Step<V> {
         self.go(subject, Wake::Go)
     }
@@ -113,6 +118,7 @@ impl<V: Said> Running<V> {
         let (frame, value) = match ran {
             Ok(Some(CoroutineResult::Return(done))) => done,
             Ok(Some(CoroutineResult::Yield(Pause::Calls(calls)))) => return Step::Calls(calls),
+            Ok(Some(CoroutineResult::Yield(Pause::Load(load)))) => return Step::Load(load),
             Ok(Some(CoroutineResult::Yield(Pause::Turn))) => return Step::Turn,
             Ok(None) => return Step::Ended(Err(self.failed("the hook has ended already"))),
             Err(_) => {
@@ -160,6 +166,7 @@ mod tests {
         memory::MemoryRequest,
         path::PathPolicy,
         program::Program,
+        state::StateStore,
         values::{FileError, Files, ProgramFile},
     };
 
@@ -184,6 +191,7 @@ mod tests {
             pools: vec!["web".to_owned()],
             limits: Limits::default(),
             path_policy: PathPolicy::default(),
+            state: StateStore::default(),
         };
         Arc::new(load(&inputs).unwrap().program)
     }

@@ -15,7 +15,8 @@ use super::{
     current::{NativeResult, error},
     digest_api, jwt,
     limits::Limits,
-    log_api, progress, reply_api, request_api, response_api, text_api, time_api, value_api,
+    log_api, progress, reply_api, request_api, response_api, state_api, text_api, time_api,
+    value_api,
 };
 use crate::path::PathPolicy;
 
@@ -65,6 +66,7 @@ pub(crate) fn engine(limits: &Limits, path_policy: &PathPolicy) -> Engine {
     answer_api::register(&mut engine);
     reply_api::register(&mut engine, limits);
     value_api::register(&mut engine, limits.string);
+    state_api::register(&mut engine);
     text_api::register(&mut engine, limits.string);
     blob_api::register(&mut engine, limits.string);
     coding_api::register(&mut engine, limits);

@@ -1,8 +1,9 @@
-//! Answers that are made and not returned: a gate left open by a forgotten `return`.
+//! Answers that are made and not returned, and limits that are asked and not obeyed: a gate left open
+//! by a forgotten `return` or `if`.
 
 use rhai::{Expr, Position};
 
-use super::chain::Chain;
+use super::chain::{Chain, Link};
 use super::findings::Findings;
 use super::kinds::{Kind, is_answer_chain, makes_answer};
 use super::program::Program;
@@ -45,6 +46,21 @@ impl Discarded<'_> {
         })
     }
 
+    /// Where `LIMIT.allow(..)` stands and how its limit is called, when `value` is that: constants
+    /// with this method are limits.
+    fn limit<'e>(&self, value: &'e Expr) -> Option<(&'e str, Position)> {
+        let chain = Chain::of(value)?;
+        let (name, _) = chain.variable()?;
+        let Link::Method(call, at) = chain.links.last()? else {
+            return None;
+        };
+        let is_limit = call.name == "allow"
+            && call.args.len() == 1
+            && self.program.constants.contains(name)
+            && !self.program.has_function("allow");
+        is_limit.then_some((name, *at))
+    }
+
     /// Whether the tree shows that a function of the script can give an answer.
     fn is_gate(&self, name: &str, arguments: usize) -> bool {
         let functions = self.program.functions(name).iter();
@@ -60,6 +76,16 @@ impl Discarded<'_> {
 
 impl<'a> Check<'a> for Discarded<'a> {
     fn discarded(&mut self, value: &'a Expr, scope: &Scope<'a>, findings: &mut Findings) {
+        if let Some((name, at)) = self.limit(value)
+            && !scope.is_plain_top_level()
+        {
+            let help = format!(
+                "`if !{name}.allow(key) {{ return respond(429); }}`; when it only counts, `let counted = {name}.allow(key);`"
+            );
+            let message = "whether it is allowed is thrown away";
+            findings.error(at, "allow".len(), message, Some(help));
+            return;
+        }
         let Some(Made { name, at, gate }) = self.made(value) else {
             return;
         };

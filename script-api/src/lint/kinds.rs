@@ -53,6 +53,8 @@ const NATIVES: &[(&str, usize, Kind)] = &[
     ("sha256", 1, Kind::BlobOrUnit),
     ("sha384", 1, Kind::BlobOrUnit),
     ("sha512", 1, Kind::BlobOrUnit),
+    ("remaining", 2, Kind::Number),
+    ("retry_after", 2, Kind::Number),
     ("sub_string", 2, Kind::TextOrUnit),
     ("sub_string", 3, Kind::TextOrUnit),
     ("to_float", 1, Kind::Number),

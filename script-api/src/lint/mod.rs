@@ -35,6 +35,7 @@ mod pure;
 mod request_changes;
 mod results;
 mod scope;
+mod self_use;
 mod shadowing;
 mod variables;
 mod walk;
@@ -103,6 +104,7 @@ impl<'a> Linter<'a> {
             &mut currying::Currying {
                 program: &self.program,
             },
+            &mut self_use::SelfUse,
         ];
         Walker::new(&self.program, checks, &mut findings).walk_program();
         shadowing::check(names, &mut findings);

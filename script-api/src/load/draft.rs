@@ -4,6 +4,7 @@ use std::{cell::RefCell, rc::Rc, sync::Arc, time::Duration};
 
 use rhai::{FnPtr, NativeCallContext, Position};
 
+use super::states::Made;
 use crate::{
     answer::Answer,
     diagnostic::{Diagnostic, Place},
@@ -21,13 +22,15 @@ const LITERAL_DISTANCE: usize = 64;
 
 #[derive(Debug, Default)]
 pub(super) struct Draft {
-    source: Arc<Source>,
+    pub(super) source: Arc<Source>,
     /// Where each line of the whole text begins, in bytes.
     lines: Vec<usize>,
     pub(super) constants: Vec<(String, Frozen)>,
     pub(super) sites: Vec<SiteDraft>,
     pub(super) routes: Vec<RouteDraft>,
     pub(super) pools: Vec<PoolDeclaration>,
+    /// Handles on shared state, in the order in which they were made.
+    pub(super) states: Vec<Made>,
     /// Hooks of all sites.
     pub(super) hooks: Vec<HookDraft>,
     /// Mistakes found so far; the top level goes on, so that all are shown at once.
@@ -154,7 +157,7 @@ impl Draft {
                 let place = self.place(call.call_position());
                 self.error(place, format!("the function captures {what}"))
                     .help = Some(
-                    "a hook can keep plain data, tables, networks, patterns and functions"
+                    "a hook can keep plain data, tables, networks, patterns, shared state and functions"
                         .to_owned(),
                 );
                 None

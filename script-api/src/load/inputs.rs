@@ -2,13 +2,14 @@
 
 use std::rc::Rc;
 
-use rhai::{Dynamic, Engine, ImmutableString, Map, NativeCallContext};
+use rhai::{Dynamic, Engine, ImmutableString, Map};
 
 use super::{draft::SharedDraft, route_dsl::networks_of};
 use crate::{
     engine::{Limits, Local, NativeResult, native_error},
     frozen::Frozen,
     path::PathPolicy,
+    state::StateStore,
     values::{Cidr, FileError, Files, Regex, Table},
 };
 
@@ -32,6 +33,9 @@ pub struct Inputs {
     pub limits: Limits,
     /// What paths must look like.
     pub path_policy: PathPolicy,
+    /// What `rate`, `counter` and `cache` share with other programs: that of the process, or one of
+    /// its own for a test or a tool.
+    pub state: StateStore,
 }
 
 pub(super) fn register(engine: &mut Engine, inputs: &Inputs, draft: &SharedDraft) {
@@ -87,6 +91,11 @@ pub(super) fn register(engine: &mut Engine, inputs: &Inputs, draft: &SharedDraft
 
 /// Refuses, in hooks, what belongs to the load time.
 pub(crate) fn refuse_in_hooks(engine: &mut Engine) {
+    fn refused(name: &str) -> NativeResult<()> {
+        Err(native_error(format!(
+            "`{name}` stands at the top level: make a constant of it there"
+        )))
+    }
     for name in [
         "table",
         "cidr",
@@ -98,10 +107,16 @@ pub(crate) fn refuse_in_hooks(engine: &mut Engine) {
         "on_request",
         "on_response",
     ] {
-        engine.register_fn(name, move |_: NativeCallContext, _: Dynamic| {
-            NativeResult::<()>::Err(native_error(format!(
-                "`{name}` stands at the top level: make a constant of it there"
-            )))
+        engine.register_fn(name, move |_: Dynamic| refused(name));
+    }
+    engine.register_fn("counter", || refused("counter"));
+    engine.register_fn("counter", |_: Dynamic| refused("counter"));
+    for name in ["rate", "counter", "cache"] {
+        engine.register_fn(name, move |_: Dynamic, _: Dynamic| refused(name));
+    }
+    for name in ["rate", "cache"] {
+        engine.register_fn(name, move |_: Dynamic, _: Dynamic, _: Dynamic| {
+            refused(name)
         });
     }
 }

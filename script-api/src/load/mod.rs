@@ -9,6 +9,7 @@ mod inputs;
 mod link;
 mod route_dsl;
 mod site_dsl;
+mod states;
 mod top_level;
 
 use std::{cell::RefCell, collections::HashSet, rc::Rc, sync::Arc};
@@ -69,6 +70,7 @@ pub fn load(inputs: &Inputs) -> Result<Loaded, LoadError> {
     site_dsl::register(&mut engine, &draft);
     route_dsl::register(&mut engine);
     inputs::register(&mut engine, inputs, &draft);
+    states::register(&mut engine, &draft);
     engine::refuse_while_loading(&mut engine);
 
     let natives = Natives::from_engine(&engine);
@@ -91,16 +93,18 @@ pub fn load(inputs: &Inputs) -> Result<Loaded, LoadError> {
     let ran = top_level::run(&mut engine, &ast, &draft, &source);
     // The engine's functions hold the draft too.
     drop(engine);
-    let draft = std::mem::take(&mut *draft.borrow_mut());
+    let mut draft = std::mem::take(&mut *draft.borrow_mut());
     if draft.files_changed {
         return Err(LoadError::Changed);
     }
     findings.extend(draft.findings.iter().cloned());
-    if let Err(error) = ran {
-        findings.push(error);
+    match ran {
+        Ok(()) => findings.extend(draft.nameless_states()),
+        Err(error) => findings.push(error),
     }
     stop_at_errors(&mut findings, &source)?;
 
+    let states = std::mem::take(&mut draft.states);
     let program = build::build(draft, &ast, inputs, source.clone(), &mut findings);
     let Some(program) = program else {
         return Err(LoadError::Invalid(all_of(&mut findings, &source)));
@@ -123,6 +127,7 @@ pub fn load(inputs: &Inputs) -> Result<Loaded, LoadError> {
         }
     }
     stop_at_errors(&mut findings, &source)?;
+    states::bind(&states, &inputs.state);
     Ok(Loaded {
         program,
         warnings: all_of(&mut findings, &source).0,

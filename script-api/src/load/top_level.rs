@@ -79,6 +79,7 @@ fn keep(draft: &SharedDraft, name: &str, value: &Dynamic, position: rhai::Positi
     let mut draft = draft.borrow_mut();
     match Frozen::freeze(value) {
         Ok(frozen) => {
+            draft.name_states(name, &frozen);
             draft.constants.retain(|(known, _)| known != name);
             draft.constants.push((name.to_owned(), frozen));
         }
@@ -88,7 +89,7 @@ fn keep(draft: &SharedDraft, name: &str, value: &Dynamic, position: rhai::Positi
                 .error(place, format!("the constant `{name}` holds {what}"))
                 .help = Some(
                 "constants are visible in hooks, so they hold plain data, tables, networks, \
-                 patterns and functions; use `let` for a route or a site"
+                 patterns, shared state and functions; use `let` for a route or a site"
                     .to_owned(),
             );
         }

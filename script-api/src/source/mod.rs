@@ -159,6 +159,18 @@ impl Source {
         self.stems.split(name).map_or(name, |(_, own)| own)
     }
 
+    /// The name `name` of the program, as it stays when other files come and go: `LIMIT`,
+    /// `lib/auth::LIMIT`.
+    pub(crate) fn lasting_name(&self, name: &str) -> String {
+        match self.stems.split(name) {
+            Some((file, own)) => {
+                let file = &self.files[file].name;
+                format!("{}::{own}", file.strip_suffix(".rhai").unwrap_or(file))
+            }
+            None => name.to_owned(),
+        }
+    }
+
     /// How the name `name` of the program is written at `at`; `None` where it can't be used. A
     /// native or a local variable is called the same everywhere.
     pub(crate) fn name_at<'n>(&self, name: &'n str, at: Position) -> Option<Cow<'n, str>> {

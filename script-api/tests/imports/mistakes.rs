@@ -216,7 +216,7 @@ fn mistakes_inside_of_an_imported_file() {
         ),
         (
             "const R = route(\"/x\").to(\"web\");",
-            "auth.rhai:1:1: error: the constant `R` holds a value of type `Route` (constants are visible in hooks, so they hold plain data, tables, networks, patterns and functions; use `let` for a route or a site)",
+            "auth.rhai:1:1: error: the constant `R` holds a value of type `Route` (constants are visible in hooks, so they hold plain data, tables, networks, patterns, shared state and functions; use `let` for a route or a site)",
         ),
         ("\nthrow `stop`;", "auth.rhai:2:1: error: stop"),
         (

@@ -218,3 +218,30 @@ fn a_program_may_write_what_a_file_would_be_called() {
     "#;
     answers(main, files, "123123");
 }
+
+#[test]
+fn state_of_a_file_is_found_again_whatever_other_files_there_are() {
+    let limits = "const LIMIT = rate(2, \"1m\");
+        fn limit(req) { if !LIMIT.allow(\"k\") { return respond(429); } }";
+    let main = r#"
+        import "lib/limits" as limits;
+        const LIMIT = rate(9, "1m");
+        route("/{*rest}").on_request(limits::limit).respond(|req| respond(200, `${limits::LIMIT.remaining("k")} ${LIMIT.remaining("k")}`));
+    "#;
+    let inputs = with_files(main, &[("lib/limits.rhai", limits)]);
+    let mut first = program_from(&inputs);
+    assert_eq!(first.get("/a"), End::Answer(200, "1 9".to_owned()));
+    let names = inputs.state.samples().into_iter().map(|sample| sample.name);
+    assert_eq!(names.collect::<Vec<_>>(), ["LIMIT", "lib/limits::LIMIT"]);
+
+    // The other file would take its stem.
+    let main = format!("import \"lib-limits\" as other;{main}");
+    let files = [("lib/limits.rhai", limits), ("lib-limits.rhai", limits)];
+    let mut second = program_from(&Inputs {
+        state: inputs.state.clone(),
+        ..with_files(&main, &files)
+    });
+    assert_eq!(second.get("/a"), End::Answer(200, "0 9".to_owned()));
+    assert_eq!(second.get("/a"), End::Answer(429, String::new()));
+    assert_eq!(inputs.state.samples().len(), 3);
+}

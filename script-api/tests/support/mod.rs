@@ -13,6 +13,7 @@ use edgewright_script::{
     path::PathPolicy,
     program::{Destination, Match, PoolId, Program, Route},
     router::Captures,
+    state::StateStore,
     values::{FileError, Files, ProgramFile},
 };
 
@@ -46,6 +47,7 @@ pub fn inputs(source: &str) -> Inputs {
             .to_vec(),
         limits: Limits::default(),
         path_policy: PathPolicy::default(),
+        state: StateStore::default(),
     }
 }
 

@@ -4,7 +4,10 @@ use super::*;
 use crate::config::Overrides;
 use crate::generation::Generation;
 use crate::source::Source;
-use edgewright_script::program::{Destination, PoolId};
+use edgewright_script::{
+    program::{Destination, PoolId},
+    state::StateStore,
+};
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
@@ -19,6 +22,7 @@ fn generation(caller: &Caller, target: SocketAddr) -> (Generation, PoolId) {
         resolver: caller.resolver.clone(),
         metrics: caller.metrics.clone(),
         workers: 1,
+        state: StateStore::default(),
     };
     let compiled = source.compile().unwrap();
     let generation = source.generation(compiled, None).unwrap();

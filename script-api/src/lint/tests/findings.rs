@@ -419,3 +419,52 @@ error: undefined variable `LIMTI`
   = help: did you mean `LIMIT`?"
     );
 }
+
+#[test]
+fn a_limit_that_is_asked_and_not_obeyed() {
+    let help = |name: &str| {
+        format!(
+            "error: whether it is allowed is thrown away (`if !{name}.allow(key) {{ return respond(429); }}`; when it only counts, `let counted = {name}.allow(key);`)"
+        )
+    };
+    check(&[
+        (
+            "const LIMIT = rate(1, \"1s\"); fn f(req) { LIMIT.allow(req.path); 1 }",
+            &format!("1:48: {}", help("LIMIT")),
+        ),
+        (
+            "const ALL = #{ gold: 1 }; route(\"/\").on_request(|req| { if req.path != \"/\" { ALL.gold.allow(req.path); } req.set_header(\"a\", \"b\") });",
+            &format!("1:87: {}", help("ALL")),
+        ),
+    ]);
+    for fine in [
+        "const LIMIT = rate(1, \"1s\"); fn f(req) { let counted = LIMIT.allow(req.path); 1 }",
+        "const LIMIT = rate(1, \"1s\"); fn f(req) { if !LIMIT.allow(req.path) { return respond(429); } }",
+        "fn f(path) { let r = route(path); r.allow(\"10.0.0.0/8\"); r.to(\"web\") }",
+        "let r = route(\"/\"); r.allow(\"10.0.0.0/8\"); r.to(\"web\");",
+    ] {
+        assert!(lint(fine).is_empty(), "{fine}: {:?}", lint(fine));
+    }
+}
+
+#[test]
+fn a_closure_that_uses_what_its_own_method_belongs_to() {
+    check(&[
+        (
+            "fn f(a) { a.map(|x| x + a.len()) }",
+            "1:13: error: a closure that uses `a` can't be given to a method of `a` (use it under another name, `let same = a;`, or write a function of the program)",
+        ),
+        (
+            "const T = table(\"t\"); route(\"/\").when(|req| T.get(|| T) == 1);",
+            "1:47: error: a closure that uses `T` can't be given to a method of `T` (use it under another name, `let same = T;`, or write a function of the program)",
+        ),
+    ]);
+    for fine in [
+        "const T = [1]; fn f() { T.map(|x| x + T.len()) }",
+        "fn f(a) { let same = a; a.map(|x| x + same.len()) }",
+        "fn f(a) { a.map(|a| a + 1) }",
+        "fn f(a, b) { a.map(|x| x + b) }",
+    ] {
+        assert!(lint(fine).is_empty(), "{fine}: {:?}", lint(fine));
+    }
+}

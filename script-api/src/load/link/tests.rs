@@ -10,6 +10,7 @@ use super::*;
 use crate::{
     engine::{Limits, sandbox},
     path::PathPolicy,
+    state::StateStore,
     values::{FileError, Files, ProgramFile},
 };
 
@@ -45,6 +46,7 @@ fn renamed_beside(library: &'static str, main: &str) -> String {
         pools: Vec::new(),
         limits: Limits::default(),
         path_policy: PathPolicy::default(),
+        state: StateStore::default(),
     };
     let files = match collect::collect(&mut engine, &inputs) {
         Ok(files) => files,

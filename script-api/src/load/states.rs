@@ -1,0 +1,315 @@
+//! `rate`, `counter` and `cache`: how they are made, and how they get their names.
+
+use std::{ops::RangeInclusive, time::Duration};
+
+use rhai::{Dynamic, Engine, INT, ImmutableString, Map, NativeCallContext};
+
+use super::draft::{Draft, SharedDraft};
+use crate::{
+    diagnostic::{Diagnostic, Place},
+    engine::{Local, NativeResult, native_error},
+    frozen::Frozen,
+    state::{
+        Algorithm, Cache, CacheRule, Counter, CounterRule, Identity, Rate, RateRule, State,
+        StateStore,
+    },
+    suggest::nearest,
+};
+
+const HITS: RangeInclusive<INT> = 1..=1_000_000_000;
+const ENTRIES: RangeInclusive<INT> = 1..=10_000_000;
+const BYTES: RangeInclusive<INT> = 1024..=64 * 1024 * 1024 * 1024;
+const TIMES: RangeInclusive<Duration> =
+    Duration::from_millis(1)..=Duration::from_secs(366 * 24 * 60 * 60);
+
+/// A handle that the top level has made.
+#[derive(Debug)]
+pub(super) struct Made {
+    state: State,
+    /// Where.
+    place: Place,
+    /// `None` until something that has a name holds it.
+    identity: Option<Identity>,
+}
+
+pub(super) fn register(engine: &mut Engine, draft: &SharedDraft) {
+    let shared = draft.clone();
+    engine.register_fn(
+        "rate",
+        move |call: NativeCallContext, limit: INT, window: &str| {
+            make_rate(&call, &shared, limit, window, Map::new())
+        },
+    );
+    let shared = draft.clone();
+    engine.register_fn(
+        "rate",
+        move |call: NativeCallContext, limit: INT, window: &str, options: Map| {
+            make_rate(&call, &shared, limit, window, options)
+        },
+    );
+    let shared = draft.clone();
+    engine.register_fn("counter", move |call: NativeCallContext| {
+        make_counter(&call, &shared, None, Map::new())
+    });
+    let shared = draft.clone();
+    engine.register_fn(
+        "counter",
+        move |call: NativeCallContext, name: ImmutableString| {
+            make_counter(&call, &shared, Some(&name), Map::new())
+        },
+    );
+    let shared = draft.clone();
+    engine.register_fn("counter", move |call: NativeCallContext, options: Map| {
+        make_counter(&call, &shared, None, options)
+    });
+    let shared = draft.clone();
+    engine.register_fn(
+        "counter",
+        move |call: NativeCallContext, name: ImmutableString, options: Map| {
+            make_counter(&call, &shared, Some(&name), options)
+        },
+    );
+    let shared = draft.clone();
+    engine.register_fn(
+        "cache",
+        move |call: NativeCallContext, ttl: &str, entries: INT| {
+            make_cache(&call, &shared, ttl, entries, Map::new())
+        },
+    );
+    let shared = draft.clone();
+    engine.register_fn(
+        "cache",
+        move |call: NativeCallContext, ttl: &str, entries: INT, options: Map| {
+            make_cache(&call, &shared, ttl, entries, options)
+        },
+    );
+}
+
+fn make_rate(
+    call: &NativeCallContext,
+    draft: &SharedDraft,
+    limit: INT,
+    window: &str,
+    options: Map,
+) -> NativeResult<Local<Rate>> {
+    let limit = within("the limit of `rate`", limit, HITS)?;
+    let window = time("the window of `rate`", window)?;
+    let mut options = Options::new("rate", options, &["algorithm", "burst", "max_keys"])?;
+    let algorithm = match options.take("algorithm") {
+        None => Algorithm::Fixed,
+        Some(given) => algorithm(&given)?,
+    };
+    let mut rule = RateRule::new(limit, window, algorithm);
+    if let Some(burst) = options.number("burst", HITS)? {
+        if algorithm != Algorithm::TokenBucket {
+            return Err(native_error(
+                "`burst` is the size of a bucket: it belongs to `algorithm: \"token_bucket\"`",
+            ));
+        }
+        rule = rule.burst(burst);
+    }
+    if let Some(keys) = options.number("max_keys", ENTRIES)? {
+        rule = rule.max_keys(keys);
+    }
+    let rate = Rate::new(rule);
+    add(call, draft, State::Rate(rate.clone()), None);
+    Ok(Local::new(rate))
+}
+
+fn make_counter(
+    call: &NativeCallContext,
+    draft: &SharedDraft,
+    name: Option<&str>,
+    options: Map,
+) -> NativeResult<Local<Counter>> {
+    if name == Some("") {
+        return Err(native_error("the name of a counter can't be empty"));
+    }
+    let mut options = Options::new("counter", options, &["max_keys"])?;
+    let rule = options.number("max_keys", ENTRIES)?;
+    let rule = rule.map_or_else(CounterRule::default, CounterRule::max_keys);
+    let counter = Counter::new(rule);
+    let identity = name.map(|name| Identity::Name(name.to_owned()));
+    add(call, draft, State::Counter(counter.clone()), identity);
+    Ok(Local::new(counter))
+}
+
+fn make_cache(
+    call: &NativeCallContext,
+    draft: &SharedDraft,
+    ttl: &str,
+    entries: INT,
+    options: Map,
+) -> NativeResult<Local<Cache>> {
+    let ttl = time("the time of `cache`", ttl)?;
+    let entries = within("the entries of `cache`", entries, ENTRIES)?;
+    let mut options = Options::new("cache", options, &["max_bytes"])?;
+    let mut rule = CacheRule::new(ttl, entries);
+    if let Some(bytes) = options.number("max_bytes", BYTES)? {
+        rule = rule.max_bytes(bytes);
+    }
+    let cache = Cache::new(rule);
+    add(call, draft, State::Cache(cache.clone()), None);
+    Ok(Local::new(cache))
+}
+
+fn add(call: &NativeCallContext, draft: &SharedDraft, state: State, identity: Option<Identity>) {
+    let mut draft = draft.borrow_mut();
+    let place = draft.place(call.call_position());
+    draft.states.push(Made {
+        state,
+        place,
+        identity,
+    });
+}
+
+fn algorithm(given: &Dynamic) -> NativeResult<Algorithm> {
+    let name = given.as_immutable_string_ref();
+    let name = name.as_ref().map_or("", |name| name.as_str());
+    Algorithm::from_name(name).ok_or_else(|| {
+        let near = nearest(name, Algorithm::NAMES);
+        let hint = near.map(|near| format!(" (did you mean {near:?}?)"));
+        native_error(format!(
+            "there is no algorithm `{given}`{}; there is {}, and without one a fixed window",
+            hint.unwrap_or_default(),
+            Algorithm::NAMES
+                .map(|name| format!("{name:?}"))
+                .join(" and "),
+        ))
+    })
+}
+
+fn within<T: TryFrom<INT>>(what: &str, given: INT, range: RangeInclusive<INT>) -> NativeResult<T> {
+    let number = range.contains(&given).then(|| T::try_from(given).ok());
+    number.flatten().ok_or_else(|| {
+        let (least, most) = range.into_inner();
+        native_error(format!(
+            "{what} must be between {least} and {most}, not {given}"
+        ))
+    })
+}
+
+fn time(what: &str, given: &str) -> NativeResult<Duration> {
+    let time = humantime::parse_duration(given)
+        .map_err(|_| native_error(format!("`{given}` is no time; write \"1500ms\" or \"1m\"")))?;
+    if TIMES.contains(&time) {
+        return Ok(time);
+    }
+    Err(native_error(format!(
+        "{what} must be between 1ms and 366 days, not {given}"
+    )))
+}
+
+/// The options that stand behind the other arguments.
+struct Options {
+    of: &'static str,
+    given: Map,
+}
+
+impl Options {
+    fn new(of: &'static str, given: Map, known: &[&str]) -> NativeResult<Self> {
+        let mut names = given.keys();
+        if let Some(unknown) = names.find(|name| !known.contains(&name.as_str())) {
+            let near = nearest(unknown, known.iter().copied());
+            let hint = near.map(|near| format!(" (did you mean `{near}`?)"));
+            return Err(native_error(format!(
+                "`{of}` has no option `{unknown}`{}; it has {}",
+                hint.unwrap_or_default(),
+                known.join(", "),
+            )));
+        }
+        Ok(Self { of, given })
+    }
+
+    fn take(&mut self, name: &str) -> Option<Dynamic> {
+        self.given.remove(name)
+    }
+
+    fn number<T: TryFrom<INT>>(
+        &mut self,
+        name: &str,
+        range: RangeInclusive<INT>,
+    ) -> NativeResult<Option<T>> {
+        let Some(given) = self.take(name) else {
+            return Ok(None);
+        };
+        let what = format!("`{name}` of `{}`", self.of);
+        let number = given.as_int().map_err(|found| {
+            native_error(format!(
+                "{what} is a whole number, not a value of type `{found}`"
+            ))
+        })?;
+        within(&what, number, range).map(Some)
+    }
+}
+
+impl Draft {
+    /// Names the handles that the constant `name` holds, by itself or in maps. The first name that a
+    /// handle gets is its own.
+    pub(super) fn name_states(&mut self, name: &str, value: &Frozen) {
+        let mut path = vec![self.source.lasting_name(name)];
+        self.name_below(&mut path, value);
+    }
+
+    fn name_below(&mut self, path: &mut Vec<String>, value: &Frozen) {
+        match value {
+            Frozen::State(state) => {
+                let identity = Identity::Constant(path.clone());
+                let mut others = self.states.iter();
+                // A constant that is declared twice would give one name to two.
+                if others.any(|made| made.identity.as_ref() == Some(&identity)) {
+                    return;
+                }
+                let made = self.states.iter_mut().find(|made| made.state == *state);
+                if let Some(made) = made {
+                    made.identity.get_or_insert(identity);
+                }
+            }
+            Frozen::Map(entries) => {
+                for (key, value) in entries {
+                    path.push(key.clone());
+                    self.name_below(path, value);
+                    path.pop();
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Handles that have no name: a reload could not find their state again.
+    pub(super) fn nameless_states(&self) -> Vec<Diagnostic> {
+        let nameless = self.states.iter().filter(|made| made.identity.is_none());
+        nameless
+            .map(|made| {
+                let word = made.state.word();
+                let message = format!("this {word} has no name, so a reload would lose its state");
+                let mut help = format!(
+                    "make it a constant of the top level, `const NAME = {word}(..)`, or an entry \
+                     of one that is a map: `const ALL = #{{ gold: {word}(..) }}`"
+                );
+                if matches!(made.state, State::Counter(_)) {
+                    help.push_str("; or name it: `counter(\"name\")`");
+                }
+                let place = Place {
+                    length: word.len(),
+                    ..made.place.clone()
+                };
+                Diagnostic {
+                    place: Some(place),
+                    ..Diagnostic::error(message).help(help)
+                }
+            })
+            .collect()
+    }
+}
+
+/// Binds all handles to their state. The program is known to be right by then, so one that is
+/// refused leaves nothing behind.
+pub(super) fn bind(states: &[Made], store: &StateStore) {
+    store.forget_unused();
+    for made in states {
+        if let Some(identity) = &made.identity {
+            made.state.bind(store, identity);
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! State by its name, over all programs of the process.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+};
+
+use hashbrown::HashMap;
+
+use super::{cache::CacheState, clock::Clock, counter::CounterState, rate::RateState};
+
+/// What state is called.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Identity {
+    /// The constant that holds it, and the keys of the maps in it that lead there.
+    Constant(Vec<String>),
+    /// A name that the program gives: `counter("hits")`.
+    Name(String),
+}
+
+impl fmt::Display for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Constant(path) => f.write_str(&path.join(".")),
+            Self::Name(name) => f.write_str(name),
+        }
+    }
+}
+
+/// Finds state again when a program is loaded anew. Clones are the same store; a process has one,
+/// and a test or a tool one of its own.
+#[derive(Debug, Clone, Default)]
+pub struct StateStore(Arc<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    clock: Clock,
+    rates: Registry<RateState>,
+    counters: Registry<CounterState>,
+    caches: Registry<CacheState>,
+}
+
+/// What is known of one value, for metrics.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StateSample {
+    /// `rate`, `counter` or `cache`.
+    pub kind: &'static str,
+    /// Its identity as text.
+    pub name: String,
+    /// Keys that it holds, those that have expired and were not looked at since included.
+    pub keys: usize,
+    /// How often it was full: a rate forgot what one key had used, a counter refused a new key, a
+    /// cache dropped a value before its time.
+    pub full: u64,
+}
+
+/// What all kinds of state have.
+pub(super) trait Shared {
+    const KIND: &'static str;
+    fn keys(&self) -> usize;
+    fn full(&self) -> u64;
+}
+
+impl StateStore {
+    /// An empty store with this clock.
+    pub fn with_clock(clock: Clock) -> Self {
+        Self(Arc::new(Inner {
+            clock,
+            ..Inner::default()
+        }))
+    }
+
+    pub(super) fn clock(&self) -> &Clock {
+        &self.0.clock
+    }
+
+    pub(super) fn rates(&self) -> &Registry<RateState> {
+        &self.0.rates
+    }
+
+    pub(super) fn counters(&self) -> &Registry<CounterState> {
+        &self.0.counters
+    }
+
+    pub(super) fn caches(&self) -> &Registry<CacheState> {
+        &self.0.caches
+    }
+
+    /// Forgets the names of what no program uses any more.
+    pub(crate) fn forget_unused(&self) {
+        self.0.rates.forget_unused();
+        self.0.counters.forget_unused();
+        self.0.caches.forget_unused();
+    }
+
+    /// All state that a program uses, by kind and name.
+    pub fn samples(&self) -> Vec<StateSample> {
+        let mut samples = Vec::new();
+        self.0.rates.sample(&mut samples);
+        self.0.counters.sample(&mut samples);
+        self.0.caches.sample(&mut samples);
+        samples
+    }
+}
+
+/// State of one kind. It is looked up when a program is loaded; hooks hold the state itself.
+pub(super) struct Registry<S>(Mutex<Known<S>>);
+
+/// Of one name there may be several, when a reload changed what belongs to the state: the newest
+/// comes last.
+type Known<S> = HashMap<Identity, Vec<Weak<S>>>;
+
+impl<S: Shared> Registry<S> {
+    /// The state called `identity` for which `fits` holds, made when there is none.
+    pub(super) fn find(
+        &self,
+        identity: &Identity,
+        fits: impl Fn(&S) -> bool,
+        make: impl FnOnce() -> S,
+    ) -> Arc<S> {
+        let mut known = self.lock();
+        let all = known.entry(identity.clone()).or_default();
+        let mut living = all.iter().filter_map(Weak::upgrade);
+        if let Some(found) = living.find(|state| fits(state)) {
+            return found;
+        }
+        let made = Arc::new(make());
+        all.push(Arc::downgrade(&made));
+        made
+    }
+
+    fn sample(&self, samples: &mut Vec<StateSample>) {
+        let mut used: Vec<(String, Vec<Arc<S>>)> = self
+            .lock()
+            .iter()
+            .map(|(identity, all)| (identity, all.iter().filter_map(Weak::upgrade).collect()))
+            .filter(|(_, all): &(_, Vec<_>)| !all.is_empty())
+            .map(|(identity, all)| (identity.to_string(), all))
+            .collect();
+        used.sort_by(|a, b| a.0.cmp(&b.0));
+        // A constant and a given name may read the same.
+        used.dedup_by(|later, earlier| {
+            let same = later.0 == earlier.0;
+            if same {
+                earlier.1.append(&mut later.1);
+            }
+            same
+        });
+        samples.extend(used.into_iter().map(|(name, all)| StateSample {
+            kind: S::KIND,
+            name,
+            keys: all.iter().map(|state| state.keys()).sum(),
+            full: all.iter().map(|state| state.full()).sum(),
+        }));
+    }
+}
+
+impl<S> Registry<S> {
+    fn forget_unused(&self) {
+        self.lock().retain(|_, all| {
+            all.retain(|state| state.strong_count() > 0);
+            !all.is_empty()
+        });
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Known<S>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<S> Default for Registry<S> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<S> fmt::Debug for Registry<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.lock().keys()).finish()
+    }
+}
