@@ -44,6 +44,35 @@ pub struct Outgoing {
     pub timeout: Duration,
 }
 
+impl Outgoing {
+    /// About the bytes that it holds.
+    pub(crate) fn size(&self) -> usize {
+        let fields = self.headers.iter();
+        let fields: usize = fields
+            .map(|(name, value)| name.as_str().len() + value.len() + FIELD)
+            .sum();
+        self.target.len() + fields + self.body.len()
+    }
+}
+
+impl Incoming {
+    /// About the bytes that it holds.
+    pub fn size(&self) -> usize {
+        fields_size(&self.headers) + self.body.len()
+    }
+}
+
+/// About the bytes that header fields hold.
+pub fn fields_size(headers: &HeaderMap) -> usize {
+    let fields = headers.iter();
+    fields
+        .map(|(name, value)| name.as_str().len() + value.len() + FIELD)
+        .sum()
+}
+
+/// What a header field takes beside its text.
+const FIELD: usize = 100;
+
 /// The whole answer to a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Incoming {

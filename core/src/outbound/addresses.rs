@@ -59,6 +59,15 @@ fn unwrapped(address: IpAddr) -> IpAddr {
             let [.., a, b, c, d] = v6.octets();
             IpAddr::V4(Ipv4Addr::new(a, b, c, d))
         }
+        // 6to4 (RFC 3056) and the deprecated IPv4-compatible form (RFC 4291 section 2.5.5.1).
+        IpAddr::V6(v6) if v6.segments()[0] == 0x2002 => {
+            let [_, _, a, b, c, d, ..] = v6.octets();
+            IpAddr::V4(Ipv4Addr::new(a, b, c, d))
+        }
+        IpAddr::V6(v6) if v6.segments()[..6] == [0; 6] && v6.segments()[6] != 0 => {
+            let [.., a, b, c, d] = v6.octets();
+            IpAddr::V4(Ipv4Addr::new(a, b, c, d))
+        }
         other => other.to_canonical(),
     }
 }

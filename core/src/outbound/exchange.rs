@@ -1,7 +1,10 @@
 //! One request and its answer on one connection.
 
-use bytes::BytesMut;
-use edgewright_script::outbound::{CallFailureKind, Incoming};
+use bytes::{Bytes, BytesMut};
+use edgewright_script::{
+    engine::Arriving,
+    outbound::{CallFailureKind, Incoming, fields_size},
+};
 use http::{
     HeaderMap, HeaderName, StatusCode,
     header::{CONNECTION, CONTENT_LENGTH, TE, TRAILER, TRANSFER_ENCODING, UPGRADE},
@@ -76,7 +79,7 @@ pub(super) async fn exchange(
         incoming: Incoming {
             status,
             headers,
-            body: body.map_err(Fault::Final)?.freeze(),
+            body: body.map_err(Fault::Final)?,
         },
         clean,
     })
@@ -185,10 +188,15 @@ async fn read_body(
     headers: &HeaderMap,
     most_body: usize,
     progress: &Progress,
-) -> Result<BytesMut, Failure> {
+) -> Result<Bytes, Failure> {
+    // The header's bytes count with the body's, as long as the body is kept.
+    let mut arriving = Arriving::default();
+    if !arriving.add(fields_size(headers)) {
+        return Err(no_room());
+    }
     // What answers HEAD, 204 and 304 have none, whatever their length says.
     if session.is_body_done() {
-        return Ok(BytesMut::new());
+        return Ok(kept(BytesMut::new(), arriving));
     }
     let too_large = || {
         let cause = format!("the answer's body is larger than {most_body} bytes");
@@ -203,10 +211,36 @@ async fn read_body(
     let mut body = BytesMut::with_capacity(room);
     loop {
         match session.read_body_ref().await {
-            Ok(None) => return Ok(body),
+            Ok(None) => return Ok(kept(body, arriving)),
             Ok(Some(part)) if part.len() > most_body - body.len() => return Err(too_large()),
+            Ok(Some(part)) if !arriving.add(part.len()) => return Err(no_room()),
             Ok(Some(part)) => body.extend_from_slice(part),
             Err(error) => return Err(Failure::in_use(&error, progress)),
         }
     }
+}
+
+/// Bytes that are counted as long as somebody keeps them.
+struct Kept {
+    body: BytesMut,
+    _counted: Arriving,
+}
+
+impl AsRef<[u8]> for Kept {
+    fn as_ref(&self) -> &[u8] {
+        &self.body
+    }
+}
+
+fn kept(body: BytesMut, counted: Arriving) -> Bytes {
+    Bytes::from_owner(Kept {
+        body,
+        _counted: counted,
+    })
+}
+
+fn no_room() -> Failure {
+    let cause =
+        "all waiting hooks and their answers hold more than `[script] waiting_memory` allows";
+    Failure::new(CallFailureKind::TooLarge, cause)
 }

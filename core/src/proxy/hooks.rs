@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use edgewright_script::{
     engine::{Failure, Running, Said, Step, Subject, Verdict},
+    outbound::{Outgoing, Reply},
     program::HookId,
 };
 use pingora_http::ResponseHeader;
@@ -13,6 +14,7 @@ use send_wrapper::SendWrapper;
 
 use super::{
     context::State,
+    loops,
     presence::Presence,
     view::{RequestView, ResponseView},
 };
@@ -153,10 +155,7 @@ async fn wait<V: Said>(
                 exchange.lend(|subject| running.resume(subject))
             }
             Step::Calls(calls) => {
-                let handle = exchange.handle;
-                let most_body = handle.config.script.fetch_body;
-                let calls = handle.client().call_all(&calls, handle, most_body);
-                let replies = while_client_stays(calls, exchange).await?;
+                let replies = replies(calls, exchange).await?;
                 exchange.lend(|subject| running.answer(subject, replies))
             }
             Step::Load(load) => {
@@ -167,6 +166,20 @@ async fn wait<V: Said>(
     }
 }
 
+/// Makes the calls that a hook waits for.
+async fn replies(mut calls: Vec<Outgoing>, exchange: &Exchange<'_>) -> Result<Vec<Reply>, Stopped> {
+    let request = &exchange.session.req_header().headers;
+    if let Some(replies) = loops::mark(&mut calls, request) {
+        // Waits a turn all the same, so that no hook can come back at once for ever.
+        tokio::task::yield_now().await;
+        return Ok(replies);
+    }
+    let handle = exchange.handle;
+    let most_body = handle.config.script.fetch_body;
+    let replies = handle.client().call_all(&calls, handle, most_body);
+    while_client_stays(replies, exchange).await
+}
+
 /// Waits for what a hook waits for, as long as its client does.
 async fn while_client_stays<R>(
     awaited: impl Future<Output = R>,
@@ -175,6 +188,10 @@ async fn while_client_stays<R>(
     let Some(client) = Presence::watch(exchange.session) else {
         return Ok(awaited.await);
     };
+    // What nobody waits for any more is not begun.
+    if client.has_ended() {
+        return Err(Stopped::ClientLeft);
+    }
     tokio::select! {
         biased;
         outcome = awaited => Ok(outcome),

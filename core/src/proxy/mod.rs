@@ -13,6 +13,7 @@ mod filters;
 mod hooks;
 pub mod hygiene;
 mod local;
+mod loops;
 mod path;
 mod presence;
 mod upstream;

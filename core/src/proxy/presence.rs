@@ -3,6 +3,7 @@
 use std::{io, os::fd::BorrowedFd};
 
 use pingora_proxy::Session;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::{io::Interest, net::TcpStream};
 
 /// Watches the connection of a client.
@@ -21,6 +22,14 @@ impl Presence {
         let connection = connection.try_clone_to_owned().ok()?;
         let connection = TcpStream::from_std(connection.into()).ok()?;
         Some(Self { connection })
+    }
+
+    /// Whether the client has closed its side already, or the connection is lost.
+    pub(super) fn has_ended(&self) -> bool {
+        let gone = PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR;
+        let mut connection = [PollFd::new(&self.connection, gone)];
+        let now = Timespec::default();
+        poll(&mut connection, Some(&now)).is_ok_and(|ready| ready > 0)
     }
 
     /// Returns when the client has closed its side of the connection, or the connection is lost.

@@ -8,6 +8,7 @@ use rhai::{Blob, Dynamic, Engine, INT, ImmutableString};
 
 use super::{
     current::{NativeResult, count_answer, error},
+    reply_api::ScriptBody,
     request_api::value_text,
 };
 use crate::answer::Answer;
@@ -36,6 +37,9 @@ pub(super) fn register(engine: &mut Engine) {
         .register_fn("respond", |status: INT| made(Answer::new(status, "")))
         .register_fn("respond", |status: INT, body: ImmutableString| {
             made(Answer::new(status, Bytes::copy_from_slice(body.as_bytes())))
+        })
+        .register_fn("respond", |status: INT, body: ScriptBody| {
+            made(Answer::new(status, body.0))
         })
         .register_fn("respond", |status: INT, body: Blob| {
             made(Answer::new(status, body))

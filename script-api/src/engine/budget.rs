@@ -59,6 +59,9 @@ const TURN: Duration = Duration::from_micros(100);
 /// Lines that one call may log; what comes after them is dropped.
 pub(super) const LOG_LINES: u32 = 100;
 
+/// A stack that is used deeply is looked at again when it has grown by so many bytes.
+const STACK_STEP: usize = 64 * 1024;
+
 /// What follows from an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Count {
@@ -84,11 +87,14 @@ struct Rest {
     started: Option<(Duration, Instant)>,
     /// When this turn began, as far as the clock has been read in it.
     turn: Option<Instant>,
-    /// Below this address the stack is used deeply.
+    /// Where the stack begins; it grows downwards.
+    stack_base: usize,
+    /// Below this address it is used deeply.
     stack_deep: usize,
     /// Below this address too little is left of it.
     stack_end: usize,
-    deep: bool,
+    /// The lowest address at which it was seen used, when that was deep.
+    stack_lowest: Option<usize>,
     fetches_left: u32,
     log_lines: u32,
     waiting: usize,
@@ -114,9 +120,10 @@ const NO_LIMIT: Rest = Rest {
     wall_limit: Duration::MAX,
     started: None,
     turn: None,
+    stack_base: 0,
     stack_deep: 0,
     stack_end: 0,
-    deep: false,
+    stack_lowest: None,
     fetches_left: 0,
     log_lines: 0,
     waiting: 0,
@@ -158,18 +165,21 @@ pub(crate) fn start(limits: &Limits) {
     });
 }
 
-/// The stack of this call: it is used deeply below the address `deep`, and used up below `end`.
-pub(super) fn watch_stack(deep: usize, end: usize) {
+/// The stack of this call, which grows downwards from `base`: it is used deeply below the address
+/// `deep`, and used up below `end`.
+pub(super) fn watch_stack(base: usize, deep: usize, end: usize) {
     BUDGET.with(|budget| {
         budget.stack_mark.set(deep);
-        budget.change(|rest| (rest.stack_deep, rest.stack_end) = (deep, end));
+        budget.change(|rest| {
+            (rest.stack_base, rest.stack_deep, rest.stack_end) = (base, deep, end);
+        });
     });
 }
 
 /// Whether the call that just ended on this thread can't have touched much of its stack: it was
 /// never seen deep, and it was too short to nest values deeply, which are freed by recursion.
 pub(super) fn used_little_stack() -> bool {
-    BUDGET.with(|budget| !budget.rest.get().deep && budget.used.get() < 4096)
+    BUDGET.with(|budget| budget.rest.get().stack_lowest.is_none() && budget.used.get() < 4096)
 }
 
 /// What ran out in the call that just ended on this thread.
@@ -250,10 +260,13 @@ pub(super) struct Paused {
 }
 
 impl Paused {
-    /// Bytes that the call holds.
+    /// Bytes that the call holds: of the heap, and of its stack when that is much.
     pub(super) fn held(&self) -> usize {
         let grown = self.grown.cast_signed().max(0);
-        usize::try_from(grown).unwrap_or(usize::MAX)
+        let heap = usize::try_from(grown).unwrap_or(usize::MAX);
+        let lowest = self.rest.stack_lowest;
+        let stack = lowest.map_or(0, |lowest| self.rest.stack_base - lowest);
+        heap.saturating_add(stack)
     }
 
     /// Suspended hooks that there may be, and bytes that they may hold.
@@ -282,14 +295,17 @@ pub(super) fn pause() -> Paused {
     })
 }
 
-/// Goes on with a count that was taken aside, on the same thread, in a turn of its own.
-pub(super) fn resume(paused: &Paused) {
+/// Goes on with a count that was taken aside, on the same thread, in a turn of its own. `left` bytes
+/// of what the call held are gone, and `came` are new to it.
+pub(super) fn resume(paused: &Paused, left: usize, came: usize) {
+    let grown = paused.grown.wrapping_sub(left as u64);
+    let grown = grown.wrapping_add(came as u64);
     BUDGET.with(|budget| {
         budget.used.set(paused.used);
         budget.next_look.set(paused.next_look);
         budget.stack_mark.set(paused.stack_mark);
         let mut rest = paused.rest;
-        rest.held_before = held().wrapping_sub(paused.grown);
+        rest.held_before = held().wrapping_sub(grown);
         rest.turn = None;
         if rest.started.is_some() {
             let now = Instant::now();
@@ -330,8 +346,9 @@ impl Budget {
         let last = rest.operations.saturating_add(1);
         let next = if used < last { next.min(last) } else { next };
         self.next_look.set(next);
-        if rest.deep {
-            self.stack_mark.set(rest.stack_end);
+        if let Some(lowest) = rest.stack_lowest {
+            let mark = lowest.saturating_sub(STACK_STEP);
+            self.stack_mark.set(mark.max(rest.stack_end));
         }
         self.rest.set(rest);
         count
@@ -346,7 +363,9 @@ impl Rest {
         if here < self.stack_end {
             return self.exhaust(Exhausted::Stack);
         }
-        self.deep |= here < self.stack_deep;
+        if here < self.stack_lowest.unwrap_or(self.stack_deep) {
+            self.stack_lowest = Some(here);
+        }
         if self.is_out_of_memory() {
             return self.exhaust(Exhausted::Memory);
         }

@@ -19,7 +19,7 @@ use corosensei::{
 };
 
 use super::{budget, current, loads::Awaited, suspended::Suspended};
-use crate::outbound::{Outgoing, Reply};
+use crate::outbound::{Incoming, Outgoing, Reply};
 
 /// Bytes of address space of one stack. The deepest calls and expressions that are allowed need
 /// 22 MiB in a debug build, and a chain of closures as long as a hook can make one is freed by
@@ -45,12 +45,32 @@ pub(super) enum Pause {
     Turn,
 }
 
+impl Pause {
+    /// About the bytes that it takes out of the hook.
+    fn size(&self) -> usize {
+        match self {
+            Self::Calls(calls) => calls.iter().map(Outgoing::size).sum(),
+            Self::Load(_) | Self::Turn => 0,
+        }
+    }
+}
+
 /// What a hook goes on with.
 pub(super) enum Wake {
     /// Its beginning, its next turn, or the end of what it waited for.
     Go,
     /// The answers to its calls, in their order.
     Replies(Vec<Reply>),
+}
+
+impl Wake {
+    /// About the bytes that it brings to the hook.
+    fn size(&self) -> usize {
+        match self {
+            Self::Replies(replies) => replies.iter().flatten().map(Incoming::size).sum(),
+            Self::Go => 0,
+        }
+    }
 }
 
 thread_local! {
@@ -79,7 +99,7 @@ impl<R: 'static> Task<R> {
         let base = stack.base().get();
         let coroutine = Coroutine::with_stack(stack, move |yielder: &Yielder<_, _>, _wake| {
             YIELDER.set(Some(NonNull::from(yielder)));
-            budget::watch_stack(base - SHALLOW, base - (STACK - RESERVE));
+            budget::watch_stack(base, base - SHALLOW, base - (STACK - RESERVE));
             run()
         });
         Ok(Self {
@@ -140,8 +160,12 @@ pub(super) enum Refused {
 pub(super) fn suspend(pause: Pause) -> Result<Wake, Refused> {
     let yielder = YIELDER.get().ok_or(Refused::NoHook)?;
     let paused = budget::pause();
+    // Who only lets others have a turn waits for nobody, and takes no place of those who do.
+    let hooks = usize::from(!matches!(pause, Pause::Turn));
     // Counted as long as this frame waits, also when the hook is dropped meanwhile.
-    let counted = Suspended::count(paused.held(), paused.room()).ok_or(Refused::TooMany)?;
+    let counted = Suspended::count(hooks, paused.held(), paused.room()).ok_or(Refused::TooMany)?;
+    // The calls leave the hook, the replies come to it.
+    let sent = pause.size();
     let place = current::pause();
     YIELDER.set(None);
     // SAFETY: the pointer was set by the coroutine that runs now, from the yielder on its own
@@ -150,7 +174,7 @@ pub(super) fn suspend(pause: Pause) -> Result<Wake, Refused> {
     let wake = unsafe { yielder.as_ref() }.suspend(pause);
     YIELDER.set(Some(yielder));
     current::resume(place);
-    budget::resume(&paused);
+    budget::resume(&paused, sent, wake.size());
     drop(counted);
     Ok(wake)
 }

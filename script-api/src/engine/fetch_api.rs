@@ -31,7 +31,8 @@ const LONGEST: Duration = Duration::from_secs(600);
 
 /// Fields that belong to the connection or say where the message ends (RFC 9110 section 7.6.1,
 /// RFC 9112 section 6): whoever makes the call sets them.
-const OWN_FIELDS: [&str; 9] = [
+const OWN_FIELDS: [&str; 10] = [
+    "cdn-loop",
     "connection",
     "content-length",
     "expect",
@@ -63,9 +64,14 @@ pub(super) fn register(engine: &mut Engine, pools: Pools, timeout: Duration) {
         },
     );
     engine.register_fn("fetch_all", move |calls: Array| -> NativeResult<Array> {
+        take(calls.len())?;
         let calls = calls.into_iter().map(|call| {
             let (to, options) = recipient_of(call)?;
-            outgoing(&to, options, &*pools, timeout)
+            let call = outgoing(&to, options, &*pools, timeout)?;
+            if budget::is_out_of_memory() {
+                return Err(ended(Exhausted::Memory));
+            }
+            Ok(call)
         });
         let replies = wait(calls.collect::<NativeResult<_>>()?)?;
         Ok(replies.into_iter().map(Dynamic::from).collect())
@@ -104,14 +110,8 @@ fn recipient_of(call: Dynamic) -> NativeResult<(ImmutableString, Map)> {
     Ok((to, options))
 }
 
-fn one(call: Outgoing) -> NativeResult<ScriptReply> {
-    wait(vec![call])?
-        .pop()
-        .ok_or_else(|| error("there is no answer to the call"))
-}
-
-/// Suspends the hook until the calls are answered.
-fn wait(calls: Vec<Outgoing>) -> NativeResult<Vec<ScriptReply>> {
+/// Takes calls off those that the hook may still make, before they are built.
+fn take(calls: usize) -> NativeResult<()> {
     let may_wait = current::kind().is_some_and(HookKind::may_wait);
     if !may_wait {
         return Err(error(format!(
@@ -119,11 +119,23 @@ fn wait(calls: Vec<Outgoing>) -> NativeResult<Vec<ScriptReply>> {
             HookKind::WAITING
         )));
     }
+    if !budget::take_fetches(calls) {
+        return Err(ended(Exhausted::Fetches));
+    }
+    Ok(())
+}
+
+fn one(call: Outgoing) -> NativeResult<ScriptReply> {
+    take(1)?;
+    wait(vec![call])?
+        .pop()
+        .ok_or_else(|| error("there is no answer to the call"))
+}
+
+/// Suspends the hook until the calls are answered.
+fn wait(calls: Vec<Outgoing>) -> NativeResult<Vec<ScriptReply>> {
     if calls.is_empty() {
         return Ok(Vec::new());
-    }
-    if !budget::take_fetches(calls.len()) {
-        return Err(ended(Exhausted::Fetches));
     }
     let asked = calls.len();
     match suspend(Pause::Calls(calls)) {
@@ -160,7 +172,9 @@ fn outgoing(
             OPTIONS.join(", "),
         )));
     }
-    let path = options.remove("path").filter(|path| !path.is_unit());
+    // What is absent is not given.
+    options.retain(|_, value| !value.is_unit());
+    let path = options.remove("path");
     let (recipient, target) = match (url(to)?, path) {
         (None, path) => {
             let pool = pools(to)

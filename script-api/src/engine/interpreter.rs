@@ -19,7 +19,7 @@ use super::{
     fetch_api,
     resolver::{self, SharedConstants},
     running::{Running, Said},
-    sandbox,
+    sandbox, suspended,
 };
 use crate::{
     diagnostic::Diagnostic,
@@ -142,6 +142,7 @@ impl State {
             let constants = SharedConstants::new(RefCell::new(thawed));
             resolver::install(&mut engine, &ast, constants);
         }
+        suspended::allow_bytes(program.limits.waiting_memory);
         let hooks = bodies(program, &ast, &closures)?;
         Ok(Self {
             program: program.clone(),

@@ -53,7 +53,7 @@ pub use loads::Awaited;
 pub use request_api::REQUEST_PROPERTIES;
 pub use response_api::RESPONSE_PROPERTIES;
 pub use running::{Running, Said, Step};
-pub use suspended::suspended_hooks;
+pub use suspended::{Arriving, suspended_hooks};
 
 pub(crate) use answer_api::ScriptAnswer;
 pub(crate) use budget::{Exhausted, exhausted, start as start_budget};

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use rhai::{Array, Blob, Dynamic, Engine, INT, ImmutableString};
 
 use super::{
+    budget,
     current::{NativeResult, error, too_long, too_many_bytes},
     json,
     limits::Limits,
@@ -21,6 +22,9 @@ impl ScriptReply {
         Self(Rc::new(reply))
     }
 }
+
+/// A body of so many bytes takes a native as long as many operations.
+const LARGE: usize = 4096;
 
 /// A body as scripts hold it: a handle, and no copy.
 #[derive(Debug, Clone)]
@@ -96,6 +100,9 @@ fn register_body(engine: &mut Engine, limits: &Limits) {
         .register_fn(
             "json",
             move |body: &mut ScriptBody| -> NativeResult<Dynamic> {
+                if body.0.len() > LARGE {
+                    budget::look_at_clocks();
+                }
                 json::decode(&body.0, string, items)
                     .map_err(|reason| error(format!("the body is no usable JSON: {reason}")))
             },
