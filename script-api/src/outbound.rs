@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 
-use crate::program::PoolId;
+use crate::{engine::Arriving, program::PoolId};
 
 /// Who is called.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,7 +74,7 @@ pub fn fields_size(headers: &HeaderMap) -> usize {
 const FIELD: usize = 100;
 
 /// The whole answer to a call.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Incoming {
     /// The status.
     pub status: StatusCode,
@@ -82,6 +82,8 @@ pub struct Incoming {
     pub headers: HeaderMap,
     /// The body.
     pub body: Bytes,
+    /// Counts it until the hook has it.
+    pub arriving: Arriving,
 }
 
 /// Why there is no answer.

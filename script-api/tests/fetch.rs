@@ -30,6 +30,7 @@ fn answer(status: u16, body: &'static str) -> Reply {
             ("x-user".parse().unwrap(), HeaderValue::from_static("bob")),
         ]),
         body: Bytes::from_static(body.as_bytes()),
+        ..Incoming::default()
     })
 }
 

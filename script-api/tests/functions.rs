@@ -35,6 +35,7 @@ fn run_at_load(top: &str, body: &str) -> Result<String, String> {
             status: StatusCode::OK,
             headers: HeaderMap::new(),
             body: Bytes::from_static(br#"{"a":[1,"x"]}"#),
+            ..Incoming::default()
         };
         calls.iter().map(|_| Ok(answer())).collect()
     });

@@ -25,6 +25,7 @@ fn answer(body: &'static str) -> Reply {
         status: StatusCode::OK,
         headers: HeaderMap::new(),
         body: Bytes::from_static(body.as_bytes()),
+        ..Incoming::default()
     })
 }
 

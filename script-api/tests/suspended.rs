@@ -19,6 +19,7 @@ fn answer(status: u16) -> Reply {
         status: StatusCode::from_u16(status).unwrap(),
         headers: HeaderMap::new(),
         body: Bytes::new(),
+        ..Incoming::default()
     })
 }
 

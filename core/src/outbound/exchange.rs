@@ -1,6 +1,6 @@
 //! One request and its answer on one connection.
 
-use bytes::{Bytes, BytesMut};
+use bytes::BytesMut;
 use edgewright_script::{
     engine::Arriving,
     outbound::{CallFailureKind, Incoming, fields_size},
@@ -74,12 +74,17 @@ pub(super) async fn exchange(
     let clean = sent && !has_two_framings(session, &headers);
     remove_fields_of_the_connection(&mut headers);
     progress.now("reading the answer of ");
-    let body = read_body(session, &headers, most_body, progress).await;
+    let mut arriving = Arriving::default();
+    if !arriving.add(fields_size(&headers)) {
+        return Err(Fault::Final(no_room()));
+    }
+    let body = read_body(session, &headers, most_body, &mut arriving, progress).await;
     Ok(Answer {
         incoming: Incoming {
             status,
             headers,
-            body: body.map_err(Fault::Final)?,
+            body: body.map_err(Fault::Final)?.freeze(),
+            arriving,
         },
         clean,
     })
@@ -187,16 +192,12 @@ async fn read_body(
     session: &mut HttpSession,
     headers: &HeaderMap,
     most_body: usize,
+    arriving: &mut Arriving,
     progress: &Progress,
-) -> Result<Bytes, Failure> {
-    // The header's bytes count with the body's, as long as the body is kept.
-    let mut arriving = Arriving::default();
-    if !arriving.add(fields_size(headers)) {
-        return Err(no_room());
-    }
+) -> Result<BytesMut, Failure> {
     // What answers HEAD, 204 and 304 have none, whatever their length says.
     if session.is_body_done() {
-        return Ok(kept(BytesMut::new(), arriving));
+        return Ok(BytesMut::new());
     }
     let too_large = || {
         let cause = format!("the answer's body is larger than {most_body} bytes");
@@ -211,32 +212,13 @@ async fn read_body(
     let mut body = BytesMut::with_capacity(room);
     loop {
         match session.read_body_ref().await {
-            Ok(None) => return Ok(kept(body, arriving)),
+            Ok(None) => return Ok(body),
             Ok(Some(part)) if part.len() > most_body - body.len() => return Err(too_large()),
             Ok(Some(part)) if !arriving.add(part.len()) => return Err(no_room()),
             Ok(Some(part)) => body.extend_from_slice(part),
             Err(error) => return Err(Failure::in_use(&error, progress)),
         }
     }
-}
-
-/// Bytes that are counted as long as somebody keeps them.
-struct Kept {
-    body: BytesMut,
-    _counted: Arriving,
-}
-
-impl AsRef<[u8]> for Kept {
-    fn as_ref(&self) -> &[u8] {
-        &self.body
-    }
-}
-
-fn kept(body: BytesMut, counted: Arriving) -> Bytes {
-    Bytes::from_owner(Kept {
-        body,
-        _counted: counted,
-    })
 }
 
 fn no_room() -> Failure {

@@ -355,6 +355,74 @@ route("/late").on_request(|req| { let r = fetch("late"); respond(r.status, r.err
     gate.open();
 }
 
+/// One cancelled request must not leave calls behind that call each other for ever.
+#[test]
+fn a_hook_that_calls_its_own_route_ends() {
+    let routes = r#"
+route("/one").on_request(|req| {
+    let r = fetch(`http://${req.header("host")}/one`);
+    if r.error != () { return respond(r.status, r.error); }
+    respond(r.status, r.body())
+}).respond(200, "never");
+"#;
+    let proxy = serving(routes).start();
+    let itself = get("/one").host(&proxy.address().to_string());
+    let answer = proxy.send(&itself);
+    assert_eq!(answer.status, 503);
+    assert!(answer.text().contains("in circles"), "{}", answer.text());
+    let all = || {
+        let labels = [("route", "/one")];
+        ["503", "499"]
+            .map(|status| proxy.metric("requests_total", &[labels[0], ("status", status)]))
+            .iter()
+            .sum::<f64>()
+    };
+    until("all are counted", SOON, || all() == 4.0);
+    for _ in 0..20 {
+        let mut client = Connection::open(proxy.address()).unwrap();
+        client.write(&itself.bytes()).unwrap();
+    }
+    until("nothing runs any more", SOON, || {
+        proxy.metric("requests_in_flight", &[]) == 0.0 && waiting(&proxy) == 0.0
+    });
+    assert!(all() <= 4.0 + 20.0 * 4.0, "{} requests", all());
+}
+
+#[test]
+fn answers_count_with_what_waiting_hooks_hold() {
+    let gate = Gate::new();
+    let slow = slow(&gate);
+    let big = Upstream::start(|_| ok("x".repeat(900 * 1024)));
+    let routes = r#"
+route("/hold").on_request(|req| {
+    let big = fetch("big");
+    if big.error != () { return respond(big.status, big.error); }
+    let other = fetch("slow", #{ timeout: "60s" });
+    respond(200, `${big.body().len()}`)
+}).respond(200, "never");
+"#;
+    let proxy = serving(routes)
+        .settings("[script]\nwaiting_memory = \"1MiB\"")
+        .pool("big", big.address())
+        .pool("slow", slow.address())
+        .start();
+    let mut first = Connection::open(proxy.address()).unwrap();
+    first.write(&get("/hold").bytes()).unwrap();
+    until("the first waits", SOON, || slow.hits() == 1);
+    assert!(proxy.metric("script_waiting_bytes", &[]) > 900.0 * 1024.0);
+    let second = proxy.get("/hold");
+    assert_eq!(second.status, 502, "{}", second.text());
+    assert!(
+        second.text().contains("waiting_memory"),
+        "{}",
+        second.text()
+    );
+    gate.open();
+    assert_eq!(first.read_response("GET").unwrap().text(), "921600");
+    assert_eq!(proxy.metric("script_waiting_bytes", &[]), 0.0);
+    assert_eq!(proxy.get("/hold").status, 200, "there is room again");
+}
+
 /// The other requests' latency while hooks wait, and while none does.
 #[test]
 fn slow_calls_are_not_felt() {

@@ -10,6 +10,7 @@ use super::{
     current::{NativeResult, error, too_long, too_many_bytes},
     json,
     limits::Limits,
+    suspended::Arriving,
 };
 use crate::{outbound::Reply, request::header_text};
 
@@ -18,7 +19,11 @@ use crate::{outbound::Reply, request::header_text};
 pub(super) struct ScriptReply(Rc<Reply>);
 
 impl ScriptReply {
-    pub(super) fn new(reply: Reply) -> Self {
+    pub(super) fn new(mut reply: Reply) -> Self {
+        if let Ok(answer) = &mut reply {
+            // From here on it counts as what the hook holds.
+            answer.arriving = Arriving::default();
+        }
         Self(Rc::new(reply))
     }
 }

@@ -26,12 +26,27 @@ pub(super) fn allow_bytes(most: usize) {
     ALL.most_bytes.store(most, Ordering::Relaxed);
 }
 
-/// The bytes of an answer while it arrives and as long as it is kept; they count with those that
-/// suspended hooks hold.
+/// The bytes of an answer until the hook that waits for it has it; they count with those that
+/// suspended hooks hold. A copy counts nothing.
 #[derive(Debug, Default)]
 pub struct Arriving {
     bytes: usize,
 }
+
+impl Clone for Arriving {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+/// What is counted says nothing about what an answer says.
+impl PartialEq for Arriving {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Arriving {}
 
 impl Arriving {
     /// Counts `bytes` more; false when there is no room for them, and they must not be kept.
