@@ -228,7 +228,7 @@ pub(super) fn look_at_clocks() {
 }
 
 /// Whether the running call holds more memory than it may. For natives that build large values.
-pub(super) fn is_out_of_memory() -> bool {
+pub(crate) fn is_out_of_memory() -> bool {
     BUDGET.with(|budget| budget.rest.get().is_out_of_memory())
 }
 
