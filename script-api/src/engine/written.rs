@@ -117,6 +117,9 @@ fn write(ctx: &NativeCallContext, value: &mut Dynamic, text: &mut Text) {
     if let Some(mut map) = value.write_lock::<Map>() {
         return write_map(ctx, &mut map, text);
     }
+    if let Ok(string) = value.as_immutable_string_ref() {
+        return text.push(&format!("{:?}", string.as_str()));
+    }
     let type_name = value.type_name();
     match ctx.call_native_fn_raw(FUNC_TO_DEBUG, true, &mut [value]) {
         Ok(leaf) => text.push(&leaf.to_string()),
