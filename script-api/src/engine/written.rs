@@ -5,12 +5,14 @@
 //! captured itself.
 
 use rhai::{
-    Array, Dynamic, Engine, FUNC_TO_DEBUG, FUNC_TO_STRING, ImmutableString, Map, NativeCallContext,
+    Array, Dynamic, Engine, EvalAltResult, FUNC_TO_DEBUG, FUNC_TO_STRING, ImmutableString, Map,
+    NativeCallContext,
 };
 
 use super::{
-    budget::{self, Exhausted},
+    budget::Exhausted,
     current::{NativeResult, error},
+    fetch_api::ended,
     json,
     limits::Limits,
     size::Size,
@@ -23,12 +25,12 @@ pub(super) fn register(engine: &mut Engine, limits: &Limits) {
             .register_fn(name, move |ctx: NativeCallContext, array: &mut Array| {
                 let size = Size::of_items(array);
                 let text = written(&limits, size, |text| write_array(&ctx, array, text));
-                text.unwrap_or_else(|| ended(array))
+                text.ok_or_else(|| too_large(array))
             })
             .register_fn(name, move |ctx: NativeCallContext, map: &mut Map| {
                 let size = Size::of_entries(map);
                 let text = written(&limits, size, |text| write_map(&ctx, map, text));
-                text.unwrap_or_else(|| ended(map))
+                text.ok_or_else(|| too_large(map))
             });
     }
     engine.register_fn(
@@ -76,12 +78,11 @@ fn written(limits: &Limits, size: Size, write: impl FnOnce(&mut Text)) -> Option
     (!text.is_full()).then(|| text.written.into())
 }
 
-/// Ends the hook. An error would be taken for a missing function, and the value be written all the same,
-/// without a bound; so would it when the interpreter finds it too large. So nothing of it is left.
-fn ended<T: Default>(value: &mut T) -> ImmutableString {
-    budget::exhaust(Exhausted::Memory);
+/// Ends the hook. Whoever else asked for the text takes the error for a missing function and writes the
+/// value all the same, without a bound; so nothing of it is left.
+fn too_large<T: Default>(value: &mut T) -> Box<EvalAltResult> {
     *value = T::default();
-    ImmutableString::new()
+    ended(Exhausted::Memory)
 }
 
 fn write_array(ctx: &NativeCallContext, array: &mut Array, text: &mut Text) {
