@@ -46,11 +46,17 @@ fn held() -> u64 {
     MEMORY.get().map_or(0, |counter| counter())
 }
 
-/// Memory is looked at once in so many operations; each of them can add one value of bounded size.
-const MEMORY_INTERVAL: u64 = 16;
+/// Everything is looked at once in so many operations. A hook that is shorter reads no clock.
+const INTERVAL: u64 = 16;
 
-/// The clocks are read once in so many operations. A hook that is shorter reads none.
+/// In a hook that holds more than this part of what it may, memory is looked at in each operation: one
+/// can copy all that it holds.
+const MUCH: u64 = 32;
+
+/// The CPU clock, which is dear, is read once in so many operations, or when so much time has passed
+/// that they must have been dear too.
 const CLOCK_INTERVAL: u64 = 256;
+const CLOCK_AGE: Duration = Duration::from_millis(1);
 
 /// After so long others have a turn: a long hook delays the other requests of its worker by this
 /// much at a time, and not by all that it may use.
@@ -82,6 +88,8 @@ struct Rest {
     wall_limit: Duration,
     /// CPU time and clock when they were first read in this call, moved by what it was suspended.
     started: Option<(Duration, Instant)>,
+    /// When the CPU clock was last read, or, before that, when the call was first looked at.
+    clock_read: Option<Instant>,
     /// When this turn began, as far as the clock has been read in it.
     turn: Option<Instant>,
     /// Below this address the stack is used deeply.
@@ -113,6 +121,7 @@ const NO_LIMIT: Rest = Rest {
     cpu_limit: Duration::MAX,
     wall_limit: Duration::MAX,
     started: None,
+    clock_read: None,
     turn: None,
     stack_deep: 0,
     stack_end: 0,
@@ -141,7 +150,7 @@ pub(crate) fn start(limits: &Limits) {
         budget.used.set(0);
         budget
             .next_look
-            .set(MEMORY_INTERVAL.min(limits.operations.saturating_add(1)));
+            .set(INTERVAL.min(limits.operations.saturating_add(1)));
         budget.stack_mark.set(0);
         budget.rest.set(Rest {
             operations: limits.operations,
@@ -179,7 +188,10 @@ pub(crate) fn exhausted() -> Option<Exhausted> {
 
 /// Ends the call: `what` has run out.
 pub(super) fn exhaust(what: Exhausted) {
-    BUDGET.with(|budget| budget.change(|rest| rest.exhausted = Some(what)));
+    BUDGET.with(|budget| {
+        budget.change(|rest| rest.exhausted = Some(what));
+        budget.next_look.set(0);
+    });
 }
 
 /// Takes `calls` off the calls to other services that are left; false when they are not.
@@ -291,6 +303,7 @@ pub(super) fn resume(paused: &Paused) {
         let mut rest = paused.rest;
         rest.held_before = held().wrapping_sub(paused.grown);
         rest.turn = None;
+        rest.clock_read = None;
         if rest.started.is_some() {
             let now = Instant::now();
             rest.turn = Some(now);
@@ -326,10 +339,12 @@ impl Budget {
         let mut rest = self.rest.get();
         let count = rest.look(used, here);
         // One beyond the last operation that is allowed is looked at, wherever it falls.
-        let next = used.saturating_add(MEMORY_INTERVAL);
+        let next = used.saturating_add(if rest.holds_much() { 1 } else { INTERVAL });
         let last = rest.operations.saturating_add(1);
         let next = if used < last { next.min(last) } else { next };
-        self.next_look.set(next);
+        // An error that comes through a native can be caught: the next operation ends the hook again.
+        self.next_look
+            .set(if rest.exhausted.is_some() { 0 } else { next });
         if rest.deep {
             self.stack_mark.set(rest.stack_end);
         }
@@ -340,6 +355,9 @@ impl Budget {
 
 impl Rest {
     fn look(&mut self, used: u64, here: usize) -> Count {
+        if self.exhausted.is_some() {
+            return Count::Exhausted;
+        }
         if used > self.operations {
             return self.exhaust(Exhausted::Operations);
         }
@@ -350,13 +368,14 @@ impl Rest {
         if self.is_out_of_memory() {
             return self.exhaust(Exhausted::Memory);
         }
-        if used < self.next_clock {
-            return Count::On;
-        }
-        self.next_clock = used.saturating_add(CLOCK_INTERVAL);
         let now = Instant::now();
-        if self.is_out_of_time(now) {
-            return self.exhaust(Exhausted::Time);
+        let read = *self.clock_read.get_or_insert(now);
+        if used >= self.next_clock || now.duration_since(read) > CLOCK_AGE {
+            self.next_clock = used.saturating_add(CLOCK_INTERVAL);
+            self.clock_read = Some(now);
+            if self.is_out_of_time(now) {
+                return self.exhaust(Exhausted::Time);
+            }
         }
         let turn = *self.turn.get_or_insert(now);
         if now.duration_since(turn) > TURN {
@@ -372,8 +391,17 @@ impl Rest {
     }
 
     fn is_out_of_memory(&self) -> bool {
+        self.grown() > self.memory_limit
+    }
+
+    fn holds_much(&self) -> bool {
+        self.grown() > self.memory_limit / MUCH
+    }
+
+    /// Bytes that are held beyond what was held before.
+    fn grown(&self) -> u64 {
         let grown = held().wrapping_sub(self.held_before).cast_signed();
-        grown > 0 && grown.unsigned_abs() > self.memory_limit
+        grown.max(0).unsigned_abs()
     }
 
     fn is_out_of_time(&mut self, now: Instant) -> bool {
