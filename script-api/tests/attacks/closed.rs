@@ -23,6 +23,16 @@ fn what_does_not_load() {
         ("let f = |x| x; let g = curry(f, 1);", "curry"),
         ("let n = 0; let f = || { n += 1; };", ""),
         ("let b = blob(1000000000);", "blob"),
+        // Never freed, in each call.
+        ("let f = (); f = || f;", "never be freed"),
+        (
+            "let f = (); f = |n| if n == 0 { 0 } else { f.call(n - 1) };",
+            "never be freed",
+        ),
+        (
+            "let o = #{ list: [] }; o.size = || o.list.len();",
+            "never be freed",
+        ),
         ("let f = Fn(\"count$\");", "count$"),
     ] {
         let found = errors(&format!(

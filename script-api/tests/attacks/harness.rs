@@ -184,7 +184,7 @@ fn cpu_time() -> Duration {
 }
 
 /// The line on which the functions of a program begin, from 1.
-const FUNCTIONS_AT: usize = 12;
+const FUNCTIONS_AT: usize = 13;
 
 /// The program around the body of a hook.
 fn program(body: &str, functions: &str, as_function: bool) -> String {
@@ -197,6 +197,7 @@ fn program(body: &str, functions: &str, as_function: bool) -> String {
         r#"const LIST = [1, 2, 3];
 const MAP = #{{ a: 1 }};
 const TABLE = table("keys.json");
+const CACHE = cache("1m", 100);
 const X = regex("x");
 const EVIL = regex("(a+)+$");
 const QUADRATIC = regex("[^b]*b|a");

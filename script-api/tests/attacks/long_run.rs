@@ -124,28 +124,3 @@ fn many_calls_leave_nothing_behind() {
         assert!(last < 0 || last.unsigned_abs() < MOST_KEPT, "{grown:?}");
     });
 }
-
-/// A closure that keeps itself, or is kept by what it keeps, would never be freed.
-#[test]
-fn closures_that_keep_themselves_are_freed() {
-    for body in [
-        "let f = (); f = || f;",
-        "let f = (); f = |n| if n == 0 { 0 } else { f.call(n - 1) }; try { f.call(3); } catch {}",
-        "let o = #{ list: [1, 2, 3] }; o.size = || o.list.len();",
-        "let f = (); let g = || f; f = || g;",
-    ] {
-        let source = format!("route(\"/a\").on_request(|req| {{ {body} return; }}).to(\"web\");");
-        on_a_worker(move || {
-            let mut edge = runner(&source, unhurried());
-            let mut run = || edge.run(&mut MemoryRequest::new("GET", "h", "/a")).unwrap();
-            run();
-            run();
-            let before = counting::held();
-            for _ in 0..100 {
-                run();
-            }
-            let kept = counting::held().wrapping_sub(before);
-            assert!(kept < 1000, "{kept} bytes of 100 calls are kept: {body}");
-        });
-    }
-}
