@@ -261,7 +261,7 @@ fn freeze(value: &Dynamic, depth: usize) -> Result<Frozen, String> {
             captures: captures.collect::<Result<_, _>>()?,
         }));
     }
-    Err(described(&value))
+    Err(described(value))
 }
 
 /// For messages: "a value of type `Route`".
