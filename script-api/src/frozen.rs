@@ -6,7 +6,7 @@ use rhai::{AST, ASTNode, Array, Dynamic, Expr, FnPtr, Map};
 
 use crate::{
     answer::Answer,
-    engine::{Local, ScriptAnswer},
+    engine::{Local, ScriptAnswer, is_out_of_memory},
     state::{Cache, Counter, Rate, State},
     values::{Cidr, Regex, Table},
 };
@@ -198,7 +198,10 @@ fn freeze(value: &Dynamic, depth: usize) -> Result<Frozen, String> {
     if depth > MAX_DEPTH {
         return Err(format!("values nested deeper than {MAX_DEPTH}"));
     }
-    let value = value.flatten_clone();
+    // Many items may be the same text, of which each gets a copy.
+    if is_out_of_memory() {
+        return Err("more than there is memory for".to_owned());
+    }
     if value.is_unit() {
         return Ok(Frozen::Unit);
     }
@@ -258,7 +261,7 @@ fn freeze(value: &Dynamic, depth: usize) -> Result<Frozen, String> {
             captures: captures.collect::<Result<_, _>>()?,
         }));
     }
-    Err(described(&value))
+    Err(described(value))
 }
 
 /// For messages: "a value of type `Route`".

@@ -46,11 +46,17 @@ fn held() -> u64 {
     MEMORY.get().map_or(0, |counter| counter())
 }
 
-/// Memory is looked at once in so many operations; each of them can add one value of bounded size.
-const MEMORY_INTERVAL: u64 = 16;
+/// Everything is looked at once in so many operations. A hook that is shorter reads no clock.
+const INTERVAL: u64 = 16;
 
-/// The clocks are read once in so many operations. A hook that is shorter reads none.
+/// In a hook that holds more than this part of what it may, memory is looked at in each operation: one
+/// can copy all that it holds.
+const MUCH: u64 = 32;
+
+/// The CPU clock, which is dear, is read once in so many operations, or when so much time has passed
+/// that they must have been dear too.
 const CLOCK_INTERVAL: u64 = 256;
+const CLOCK_AGE: Duration = Duration::from_millis(1);
 
 /// After so long others have a turn: a long hook delays the other requests of its worker by this
 /// much at a time, and not by all that it may use.
@@ -85,6 +91,8 @@ struct Rest {
     wall_limit: Duration,
     /// CPU time and clock when they were first read in this call, moved by what it was suspended.
     started: Option<(Duration, Instant)>,
+    /// When the CPU clock was last read, or, before that, when the call was first looked at.
+    clock_read: Option<Instant>,
     /// When this turn began, as far as the clock has been read in it.
     turn: Option<Instant>,
     /// Where the stack begins; it grows downwards.
@@ -119,6 +127,7 @@ const NO_LIMIT: Rest = Rest {
     cpu_limit: Duration::MAX,
     wall_limit: Duration::MAX,
     started: None,
+    clock_read: None,
     turn: None,
     stack_base: 0,
     stack_deep: 0,
@@ -148,7 +157,7 @@ pub(crate) fn start(limits: &Limits) {
         budget.used.set(0);
         budget
             .next_look
-            .set(MEMORY_INTERVAL.min(limits.operations.saturating_add(1)));
+            .set(INTERVAL.min(limits.operations.saturating_add(1)));
         budget.stack_mark.set(0);
         budget.rest.set(Rest {
             operations: limits.operations,
@@ -189,7 +198,10 @@ pub(crate) fn exhausted() -> Option<Exhausted> {
 
 /// Ends the call: `what` has run out.
 pub(super) fn exhaust(what: Exhausted) {
-    BUDGET.with(|budget| budget.change(|rest| rest.exhausted = Some(what)));
+    BUDGET.with(|budget| {
+        budget.change(|rest| rest.exhausted = Some(what));
+        budget.next_look.set(0);
+    });
 }
 
 /// Takes `calls` off the calls to other services that are left; false when they are not.
@@ -238,7 +250,7 @@ pub(super) fn look_at_clocks() {
 }
 
 /// Whether the running call holds more memory than it may. For natives that build large values.
-pub(super) fn is_out_of_memory() -> bool {
+pub(crate) fn is_out_of_memory() -> bool {
     BUDGET.with(|budget| budget.rest.get().is_out_of_memory())
 }
 
@@ -307,6 +319,7 @@ pub(super) fn resume(paused: &Paused, left: usize, came: usize) {
         let mut rest = paused.rest;
         rest.held_before = held().wrapping_sub(grown);
         rest.turn = None;
+        rest.clock_read = None;
         if rest.started.is_some() {
             let now = Instant::now();
             rest.turn = Some(now);
@@ -342,10 +355,12 @@ impl Budget {
         let mut rest = self.rest.get();
         let count = rest.look(used, here);
         // One beyond the last operation that is allowed is looked at, wherever it falls.
-        let next = used.saturating_add(MEMORY_INTERVAL);
+        let next = used.saturating_add(if rest.holds_much() { 1 } else { INTERVAL });
         let last = rest.operations.saturating_add(1);
         let next = if used < last { next.min(last) } else { next };
-        self.next_look.set(next);
+        // An error that comes through a native can be caught: the next operation ends the hook again.
+        self.next_look
+            .set(if rest.exhausted.is_some() { 0 } else { next });
         if let Some(lowest) = rest.stack_lowest {
             let mark = lowest.saturating_sub(STACK_STEP);
             self.stack_mark.set(mark.max(rest.stack_end));
@@ -357,6 +372,9 @@ impl Budget {
 
 impl Rest {
     fn look(&mut self, used: u64, here: usize) -> Count {
+        if self.exhausted.is_some() {
+            return Count::Exhausted;
+        }
         if used > self.operations {
             return self.exhaust(Exhausted::Operations);
         }
@@ -369,13 +387,14 @@ impl Rest {
         if self.is_out_of_memory() {
             return self.exhaust(Exhausted::Memory);
         }
-        if used < self.next_clock {
-            return Count::On;
-        }
-        self.next_clock = used.saturating_add(CLOCK_INTERVAL);
         let now = Instant::now();
-        if self.is_out_of_time(now) {
-            return self.exhaust(Exhausted::Time);
+        let read = *self.clock_read.get_or_insert(now);
+        if used >= self.next_clock || now.duration_since(read) > CLOCK_AGE {
+            self.next_clock = used.saturating_add(CLOCK_INTERVAL);
+            self.clock_read = Some(now);
+            if self.is_out_of_time(now) {
+                return self.exhaust(Exhausted::Time);
+            }
         }
         let turn = *self.turn.get_or_insert(now);
         if now.duration_since(turn) > TURN {
@@ -391,8 +410,17 @@ impl Rest {
     }
 
     fn is_out_of_memory(&self) -> bool {
+        self.grown() > self.memory_limit
+    }
+
+    fn holds_much(&self) -> bool {
+        self.grown() > self.memory_limit / MUCH
+    }
+
+    /// Bytes that are held beyond what was held before.
+    fn grown(&self) -> u64 {
         let grown = held().wrapping_sub(self.held_before).cast_signed();
-        grown > 0 && grown.unsigned_abs() > self.memory_limit
+        grown.max(0).unsigned_abs()
     }
 
     fn is_out_of_time(&mut self, now: Instant) -> bool {

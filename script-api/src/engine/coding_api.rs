@@ -86,10 +86,7 @@ fn register_json(engine: &mut Engine, string: usize, items: usize) {
     engine.register_fn(
         "json_encode",
         move |value: Dynamic| -> NativeResult<ImmutableString> {
-            let text = json::encode(&value).map_err(error)?;
-            if text.len() > string {
-                return Err(too_long());
-            }
+            let text = json::encode_within(&value, string).map_err(error)?;
             String::from_utf8(text)
                 .map(Into::into)
                 .map_err(|_| error("JSON is UTF-8"))

@@ -46,11 +46,23 @@ pub(super) fn encode(value: &Dynamic) -> Result<Vec<u8>, String> {
 /// # Errors
 /// As [`encode`].
 pub(super) fn encode_within(value: &Dynamic, longest: usize) -> Result<Vec<u8>, String> {
+    written(&Plain::new(value), longest)
+}
+
+/// [`encode_within`] for a map.
+///
+/// # Errors
+/// As [`encode`].
+pub(super) fn encode_map_within(map: &Map, longest: usize) -> Result<Vec<u8>, String> {
+    written(&Entries { map, depth: 0 }, longest)
+}
+
+fn written(value: &impl Serialize, longest: usize) -> Result<Vec<u8>, String> {
     let mut text = Bounded {
         written: Vec::new(),
         longest,
     };
-    serde_json::to_writer(&mut text, &Plain::new(value)).map_err(|error| error.to_string())?;
+    serde_json::to_writer(&mut text, value).map_err(|error| error.to_string())?;
     Ok(text.written)
 }
 
@@ -104,14 +116,31 @@ impl Serialize for Plain<'_> {
         if let Ok(items) = value.as_array_ref() {
             return writer.collect_seq(items.iter().map(|item| self.inside(item)));
         }
-        if let Ok(entries) = value.as_map_ref() {
-            let entries = entries.iter();
-            return writer.collect_map(entries.map(|(key, value)| (&**key, self.inside(value))));
+        if let Ok(map) = value.as_map_ref() {
+            let entries = Entries {
+                map: &map,
+                depth: self.depth,
+            };
+            return entries.serialize(writer);
         }
         Err(S::Error::custom(format_args!(
             "JSON can't hold {}",
             described(value)
         )))
+    }
+}
+
+/// A map of the interpreter that is written out where it lies.
+struct Entries<'v> {
+    map: &'v Map,
+    depth: usize,
+}
+
+impl Serialize for Entries<'_> {
+    fn serialize<S: Serializer>(&self, writer: S) -> Result<S::Ok, S::Error> {
+        let depth = self.depth + 1;
+        let entries = self.map.iter();
+        writer.collect_map(entries.map(|(key, value)| (&**key, Plain { value, depth })))
     }
 }
 

@@ -3,7 +3,10 @@
 use http::HeaderName;
 use rhai::{Array, Dynamic, Engine, ImmutableString, Map};
 
-use super::current::{NativeResult, change_request, error, request};
+use super::{
+    current::{NativeResult, change_request, error, request},
+    text_api::bounded,
+};
 use crate::{
     answer::{header_name, header_value},
     path::{PathPolicy, normalize},
@@ -29,11 +32,12 @@ pub const REQUEST_PROPERTIES: &[&str] = &[
     "params",
 ];
 
-pub(super) fn register(engine: &mut Engine, path_policy: PathPolicy) {
+/// `most` bounds the values that `queries` finds.
+pub(super) fn register(engine: &mut Engine, path_policy: PathPolicy, most: usize) {
     engine.register_type_with_name::<RequestHandle>("Request");
     register_properties(engine, path_policy);
     register_headers(engine);
-    register_inputs(engine);
+    register_inputs(engine, most);
 }
 
 /// Registers a property whose value is text.
@@ -132,7 +136,7 @@ fn register_headers(engine: &mut Engine) {
         );
 }
 
-fn register_inputs(engine: &mut Engine) {
+fn register_inputs(engine: &mut Engine, most: usize) {
     engine
         .register_fn(
             "query",
@@ -148,12 +152,12 @@ fn register_inputs(engine: &mut Engine) {
         )
         .register_fn(
             "queries",
-            |_: &mut RequestHandle, name: ImmutableString| -> NativeResult<Array> {
+            move |_: &mut RequestHandle, name: ImmutableString| -> NativeResult<Array> {
                 request(|req| {
-                    query_values(req.query_string(), &name)
-                        .map(|value| Dynamic::from(ImmutableString::from(&*value)))
-                        .collect()
-                })
+                    let values = query_values(req.query_string(), &name)
+                        .map(|value| Dynamic::from(ImmutableString::from(&*value)));
+                    bounded(values, most)
+                })?
             },
         )
         .register_fn(

@@ -1,7 +1,7 @@
 //! The engine that programs run in: chosen packages only, every depth and size bounded.
 
 use rhai::{
-    Engine, ImmutableString, Module,
+    Array, Dynamic, Engine, FLOAT, FnPtr, ImmutableString, Map, Module,
     module_resolvers::DummyModuleResolver,
     packages::{
         ArithmeticPackage, BasicArrayPackage, BasicFnPackage, BasicIteratorPackage,
@@ -13,10 +13,10 @@ use rhai::{
 use super::{
     absent, answer_api, blob_api, by_name, coding_api, collections,
     current::{NativeResult, error},
-    digest_api, jwt,
+    digest_api, equality, jwt,
     limits::Limits,
     log_api, progress, reply_api, request_api, response_api, state_api, text_api, time_api,
-    value_api,
+    value_api, written,
 };
 use crate::path::PathPolicy;
 
@@ -61,13 +61,14 @@ pub(crate) fn engine(limits: &Limits, path_policy: &PathPolicy) -> Engine {
         .on_debug(|_, _, _| {});
     progress::install(&mut engine);
 
-    request_api::register(&mut engine, *path_policy);
+    request_api::register(&mut engine, *path_policy, limits.items);
     response_api::register(&mut engine);
     answer_api::register(&mut engine);
     reply_api::register(&mut engine, limits);
     value_api::register(&mut engine, limits.string);
     state_api::register(&mut engine);
-    text_api::register(&mut engine, limits.string);
+    text_api::register(&mut engine, limits);
+    written::register(&mut engine, limits);
     blob_api::register(&mut engine, limits.string);
     coding_api::register(&mut engine, limits);
     digest_api::register(&mut engine);
@@ -78,16 +79,36 @@ pub(crate) fn engine(limits: &Limits, path_policy: &PathPolicy) -> Engine {
     closed(&mut engine);
     #[cfg(test)]
     engine.register_fn("panic_on_purpose", || -> () { panic!("on purpose") });
-    collections::register(&mut engine);
+    collections::register(&mut engine, limits);
+    equality::register(&mut engine);
     by_name::register(&mut engine);
     engine
 }
 
-/// Functions that Rhai has and that have no place in a proxy.
+/// Functions that Rhai has and that have no place in a proxy. The one that fits a value best is
+/// called, so there must be one for each type that Rhai has one for.
 fn closed(engine: &mut Engine) {
+    fn fails<T>(_: T) -> NativeResult<()> {
+        nothing()
+    }
+    fn nothing() -> NativeResult<()> {
+        Err(error("there is no standard output here"))
+    }
     for name in ["print", "debug"] {
-        engine.register_fn(name, |_: ImmutableString| -> NativeResult<()> {
-            Err(error("there is no standard output here"))
-        });
+        engine
+            .register_fn(name, nothing)
+            .register_fn(name, fails::<Dynamic>)
+            .register_fn(name, fails::<ImmutableString>)
+            .register_fn(name, fails::<char>)
+            .register_fn(name, fails::<bool>)
+            .register_fn(name, fails::<()>)
+            .register_fn(name, fails::<FLOAT>)
+            .register_fn(name, fails::<Array>)
+            .register_fn(name, fails::<Map>)
+            .register_fn(name, fails::<FnPtr>);
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;

@@ -102,8 +102,8 @@ fn register_cache(engine: &mut Engine) {
         let found = cache.get(&Key::from(key)).map_err(refused)?;
         Ok(found.map_or(Dynamic::UNIT, |value| value.thaw_data()))
     }
-    fn set(cache: &Cache, key: &str, value: &Dynamic) -> NativeResult<()> {
-        keep(cache, &Key::from(key), plain(value)?)
+    fn set(ctx: &NativeCallContext, cache: &Cache, key: &str, value: &Dynamic) -> NativeResult<()> {
+        keep(cache, &Key::from(key), plain(ctx, value)?)
     }
     fn remove(cache: &Cache, key: &str) -> NativeResult<()> {
         cache.remove(&Key::from(key)).map_err(refused)
@@ -118,12 +118,14 @@ fn register_cache(engine: &mut Engine) {
         .register_fn("get", |_: &mut Local<Cache>, _: ()| Dynamic::UNIT)
         .register_fn(
             "set",
-            |cache: &mut Local<Cache>, key: &str, value: Dynamic| set(cache, key, &value),
+            |ctx: NativeCallContext, cache: &mut Local<Cache>, key: &str, value: Dynamic| {
+                set(&ctx, cache, key, &value)
+            },
         )
         .register_fn(
             "set",
-            |cache: &mut Local<Cache>, key: INT, value: Dynamic| {
-                set(cache, &key.to_string(), &value)
+            |ctx: NativeCallContext, cache: &mut Local<Cache>, key: INT, value: Dynamic| {
+                set(&ctx, cache, &key.to_string(), &value)
             },
         )
         .register_fn("set", |_: &mut Local<Cache>, _: (), _: Dynamic| {
@@ -176,7 +178,7 @@ fn get_or(
     let made = make.call_raw_with_extra_args("get_or", ctx, None, [], [argument], None);
     current::end_making(outside);
     let made = made?;
-    let value = plain(&made)?;
+    let value = plain(ctx, &made)?;
     if !made.is_unit() {
         keep(cache, &kept, value.clone())?;
     }
@@ -194,7 +196,9 @@ fn keep(cache: &Cache, key: &Key<'_>, value: Arc<Frozen>) -> NativeResult<()> {
 }
 
 /// The value as plain data, which is all that a cache holds: it outlives requests and programs.
-fn plain(value: &Dynamic) -> NativeResult<Arc<Frozen>> {
+fn plain(ctx: &NativeCallContext, value: &Dynamic) -> NativeResult<Arc<Frozen>> {
+    // A map to whose keys was assigned may be larger than a value may be, and all of it is copied.
+    ctx.engine().ensure_data_size_within_limits(value)?;
     let refused = |what: &str| {
         error(format!(
             "a cache can't hold {what}: it keeps plain data (text, numbers, bools, bytes, arrays, maps)"

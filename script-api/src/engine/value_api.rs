@@ -1,6 +1,6 @@
 //! What scripts can do with values of the load time.
 
-use rhai::{Array, Dynamic, Engine, ImmutableString};
+use rhai::{Array, Dynamic, Engine, ImmutableString, NativeCallContext};
 
 use super::{
     current::{NativeResult, count_answer, too_long},
@@ -8,10 +8,13 @@ use super::{
 };
 use crate::{
     frozen::Frozen,
-    values::{Cidr, Regex, Table},
+    values::{Cidr, NotReplaced, Regex, Table},
 };
 
-/// `longest` bounds the text that `replace_all` may make, in bytes.
+/// A native that only counts one operation. No script can call it by this name.
+const COUNT: &str = "count$";
+
+/// `longest` bounds the text that `replace_all` and `captures` may make, in bytes.
 pub(super) fn register(engine: &mut Engine, longest: usize) {
     engine
         .register_type_with_name::<Local<Table>>("Table")
@@ -42,29 +45,47 @@ pub(super) fn register(engine: &mut Engine, longest: usize) {
             regex.is_match(text)
         })
         .register_fn("is_match", |_: &mut Local<Regex>, _: ()| false)
-        .register_fn("captures", |regex: &mut Local<Regex>, text: &str| {
-            regex.captures(text).map_or(Dynamic::UNIT, |groups| {
-                let groups = groups.into_iter();
-                groups
-                    .map(|group| {
-                        group.map_or(Dynamic::UNIT, |text| ImmutableString::from(text).into())
-                    })
-                    .collect::<Array>()
-                    .into()
-            })
-        })
+        .register_fn(
+            "captures",
+            move |regex: &mut Local<Regex>, text: &str| -> NativeResult<Dynamic> {
+                captures(regex, text, longest)
+            },
+        )
         .register_fn("captures", |_: &mut Local<Regex>, _: ()| Dynamic::UNIT)
         .register_fn(
             "replace_all",
-            move |regex: &mut Local<Regex>,
+            move |ctx: NativeCallContext,
+                  regex: &mut Local<Regex>,
                   text: &str,
                   to: &str|
                   -> NativeResult<ImmutableString> {
-                let replaced = regex.replace_all(text, to, longest);
-                replaced.map(Into::into).map_err(|_| too_long())
+                // Each match may take a look at all that follows, so each is an operation.
+                let count = || ctx.call_native_fn_raw(COUNT, false, &mut []).map(|_| ());
+                let replaced = regex.replace_all(text, to, longest, count);
+                replaced.map(Into::into).map_err(|why| match why {
+                    NotReplaced::TooLong => too_long(),
+                    NotReplaced::Stopped(error) => error,
+                })
             },
         )
+        .register_fn(COUNT, || ())
         .register_fn("replace_all", |_: &mut Local<Regex>, _: (), _: &str| ());
+}
+
+/// The groups of the first match. Groups that hold the same text each count.
+fn captures(regex: &Regex, text: &str, longest: usize) -> NativeResult<Dynamic> {
+    let Some(groups) = regex.captures(text) else {
+        return Ok(Dynamic::UNIT);
+    };
+    let bytes: usize = groups.iter().flatten().map(|group| group.len()).sum();
+    if bytes > longest {
+        return Err(too_long());
+    }
+    let groups = groups.into_iter();
+    let groups: Array = groups
+        .map(|group| group.map_or(Dynamic::UNIT, |text| ImmutableString::from(text).into()))
+        .collect();
+    Ok(groups.into())
 }
 
 fn len(items: usize) -> rhai::INT {

@@ -1,8 +1,9 @@
 //! Assignments that can't work: to constants, to parts of constants (which
-//! stop Rhai's interpreter with a panic), and to the variables that a closure
-//! captured (which would be hidden state of one worker).
+//! stop Rhai's interpreter with a panic), to the variables that a closure
+//! captured (which would be hidden state of one worker), and of a closure to a
+//! variable that it uses (which would never be freed).
 
-use rhai::{Expr, Position};
+use rhai::{Expr, Position, Stmt};
 
 use super::chain::Chain;
 use super::findings::Findings;
@@ -45,6 +46,7 @@ impl<'a> Check<'a> for Assignments<'a> {
     fn assignment(
         &mut self,
         target_expression: &'a Expr,
+        value: &'a Expr,
         scope: &Scope<'a>,
         findings: &mut Findings,
     ) {
@@ -55,6 +57,7 @@ impl<'a> Check<'a> for Assignments<'a> {
             Meaning::Local(local) if is_constant(local) => constant(name, part),
             Meaning::Constant => constant(name, part),
             Meaning::Local(local) if is_captured(local, scope) => captured(name),
+            Meaning::Local(_) if keeps(value, name) => kept(name),
             Meaning::Function => (
                 format!("`{name}` is a function and can't be assigned to"),
                 "choose another name for the variable".to_string(),
@@ -63,6 +66,27 @@ impl<'a> Check<'a> for Assignments<'a> {
         };
         findings.error(at, name.chars().count(), message, Some(help));
     }
+}
+
+/// Whether `value` is a closure that captures the variable `name`, or a list or map with one.
+fn keeps(value: &Expr, name: &str) -> bool {
+    match value {
+        Expr::Stmt(block) => match block.statements() {
+            [Stmt::Share(captured), ..] => captured.iter().any(|(one, _)| one.name == name),
+            _ => false,
+        },
+        Expr::Array(items, _) => items.iter().any(|item| keeps(item, name)),
+        Expr::Map(entries, _) => entries.0.iter().any(|(_, value)| keeps(value, name)),
+        _ => false,
+    }
+}
+
+fn kept(name: &str) -> (String, String) {
+    (
+        format!("a closure that uses `{name}` can't be kept in `{name}`: it would never be freed"),
+        "make it a function of the program, `fn name(..)`, or give it what it needs as an argument"
+            .to_string(),
+    )
 }
 
 fn constant(name: &str, part: bool) -> (String, String) {

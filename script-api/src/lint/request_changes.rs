@@ -62,7 +62,13 @@ impl<'a> Check<'a> for RequestChanges {
         }
     }
 
-    fn assignment(&mut self, target: &'a Expr, scope: &Scope<'a>, findings: &mut Findings) {
+    fn assignment(
+        &mut self,
+        target: &'a Expr,
+        _value: &'a Expr,
+        scope: &Scope<'a>,
+        findings: &mut Findings,
+    ) {
         if let Some(chain) = Chain::of(target)
             && let [Link::Property(property, at)] = chain.links.as_slice()
             && PROPERTIES.contains(property)

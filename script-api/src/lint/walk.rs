@@ -37,7 +37,14 @@ pub(super) trait Check<'a> {
     /// Properties, methods and indexes behind a root.
     fn chain(&mut self, chain: &Chain<'a>, scope: &Scope<'a>, findings: &mut Findings) {}
     /// Something is assigned to.
-    fn assignment(&mut self, target: &'a Expr, scope: &Scope<'a>, findings: &mut Findings) {}
+    fn assignment(
+        &mut self,
+        target: &'a Expr,
+        value: &'a Expr,
+        scope: &Scope<'a>,
+        findings: &mut Findings,
+    ) {
+    }
     /// A value that must be true or false.
     fn condition(&mut self, condition: &'a Expr, findings: &mut Findings) {}
     /// A value that nothing uses.
@@ -169,7 +176,10 @@ impl<'a, 'c> Walker<'a, 'c> {
                 self.scope.declare(&parts.0.name, binding);
             }
             Stmt::Assignment(parts) => {
-                self.each(|check, scope, findings| check.assignment(&parts.1.lhs, scope, findings));
+                let (target, value) = (&parts.1.lhs, &parts.1.rhs);
+                self.each(|check, scope, findings| {
+                    check.assignment(target, value, scope, findings);
+                });
                 self.expression(&parts.1.lhs);
                 self.expression(&parts.1.rhs);
             }

@@ -2,6 +2,7 @@
 
 use rhai::{Dynamic, EvalAltResult, Position};
 
+use super::shown::{cut, shown};
 use super::types::{plain_arguments, plain_type};
 use super::{parse, plain};
 use crate::diagnostic::{Diagnostic, Severity};
@@ -35,6 +36,7 @@ pub(super) fn convert(
         }
     }
     let mut finding = describe(cause, source, names);
+    finding.message = cut(finding.message);
     if finding.place.is_none() {
         let length = named(cause).map_or(1, |name| name.chars().count());
         finding = finding.at_position(source, position, length);
@@ -170,7 +172,7 @@ fn describe<'a>(
         E::ErrorStackOverflow(_) => "calls are nested too deeply".into(),
         E::ErrorDataTooLarge(what, _) => plain(&format!("{what} is too large")),
         E::ErrorTerminated(reason, _) if reason.is_unit() => "the script was stopped".into(),
-        E::ErrorTerminated(reason, _) => format!("the script was stopped: {reason}"),
+        E::ErrorTerminated(reason, _) => format!("the script was stopped: {}", shown(reason)),
         other => plain(&other.to_string()),
     };
     Diagnostic::error(message)
@@ -196,9 +198,9 @@ fn describe_thrown(thrown: &Dynamic) -> Diagnostic {
     if let Some(map) = thrown.read_lock::<rhai::Map>()
         && let Some(message) = map.get("message")
     {
-        return Diagnostic::error(message.to_string());
+        return Diagnostic::error(shown(message));
     }
-    let text = thrown.to_string();
+    let text = shown(thrown);
     if text.is_empty() {
         return Diagnostic::error("the script threw an error without a message");
     }

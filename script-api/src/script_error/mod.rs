@@ -6,6 +6,7 @@
 
 mod eval;
 mod parse;
+mod shown;
 mod types;
 
 use rhai::{Dynamic, EvalAltResult, ParseError, Position};

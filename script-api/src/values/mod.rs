@@ -5,7 +5,7 @@ mod regex;
 mod table;
 
 pub use cidr::Cidr;
-pub use regex::Regex;
+pub use regex::{NotReplaced, Regex};
 pub use table::Table;
 
 use std::path::PathBuf;

@@ -5,6 +5,15 @@ use std::sync::Arc;
 /// The largest compiled size of one pattern, in bytes.
 const COMPILED_LIMIT: usize = 1024 * 1024;
 
+/// Why a text was not made by [`Regex::replace_all`].
+#[derive(Debug, PartialEq, Eq)]
+pub enum NotReplaced<E> {
+    /// It would be, or could be, longer than allowed.
+    TooLong,
+    /// The caller ended it.
+    Stopped(E),
+}
+
 /// A compiled pattern. Matching takes time linear in the text. Cloning shares the program.
 #[derive(Debug, Clone)]
 pub struct Regex(Arc<regex::Regex>);
@@ -55,28 +64,38 @@ impl Regex {
         })
     }
 
-    /// `text` with every match replaced; `$1` and `${name}` in `to` stand for groups.
+    /// `text` with every match replaced; `$1` and `${name}` in `to` stand for groups. Each search takes
+    /// time linear in the rest of the text, so all of them may take quadratic time: `goes_on` is asked
+    /// after each that found something.
     ///
     /// # Errors
-    /// When the result would be longer than `limit` bytes; no more than that is built.
-    pub fn replace_all(&self, text: &str, to: &str, limit: usize) -> Result<String, String> {
+    /// What `goes_on` says, and when the result would be longer than `limit` bytes; no more than that is
+    /// built.
+    pub fn replace_all<E>(
+        &self,
+        text: &str,
+        to: &str,
+        limit: usize,
+        mut goes_on: impl FnMut() -> Result<(), E>,
+    ) -> Result<String, NotReplaced<E>> {
         let mut out = String::with_capacity(text.len().min(limit));
         let mut end = 0;
         // No group is longer than its match, so this much at most is put in its place.
         let groups = to.matches('$').count();
         for found in self.0.captures_iter(text) {
+            goes_on().map_err(NotReplaced::Stopped)?;
             let whole = found.get_match();
             out.push_str(&text[end..whole.start()]);
             let longest = to.len().saturating_add(groups.saturating_mul(whole.len()));
             if out.len().saturating_add(longest) > limit {
-                return Err(format!("the result may be longer than {limit} bytes"));
+                return Err(NotReplaced::TooLong);
             }
             found.expand(to, &mut out);
             end = whole.end();
         }
         out.push_str(&text[end..]);
         if out.len() > limit {
-            return Err(format!("the result is longer than {limit} bytes"));
+            return Err(NotReplaced::TooLong);
         }
         Ok(out)
     }
@@ -107,17 +126,31 @@ mod tests {
         );
         assert_eq!(regex.captures("/v/42"), None);
         let regex = Regex::compile("(a)(b)").unwrap();
-        assert_eq!(regex.replace_all("abxab", "$2$1", 64).unwrap(), "baxba");
+        assert_eq!(
+            regex.replace_all("abxab", "$2$1", 64, goes_on).unwrap(),
+            "baxba"
+        );
+    }
+
+    fn goes_on() -> Result<(), ()> {
+        Ok(())
     }
 
     #[test]
     fn bounds_what_it_builds() {
         let all = Regex::compile("a+").unwrap();
-        let bomb = all.replace_all(&"a".repeat(60_000), &"$0".repeat(30_000), 65_536);
-        assert!(bomb.unwrap_err().contains("65536"));
+        let bomb = all.replace_all(&"a".repeat(60_000), &"$0".repeat(30_000), 65_536, goes_on);
+        assert_eq!(bomb, Err(NotReplaced::TooLong));
         let regex = Regex::compile("a").unwrap();
-        let error = regex.replace_all(&"a".repeat(1000), &"b".repeat(1000), 4096);
-        assert!(error.unwrap_err().contains("4096"));
+        let long = "a".repeat(1000);
+        let replaced = regex.replace_all(&long, &"b".repeat(1000), 4096, goes_on);
+        assert_eq!(replaced, Err(NotReplaced::TooLong));
+        let mut searches = 0;
+        let stopped = regex.replace_all(&long, "b", 4096, || {
+            searches += 1;
+            if searches < 10 { Ok(()) } else { Err("enough") }
+        });
+        assert_eq!(stopped, Err(NotReplaced::Stopped("enough")));
         assert!(
             Regex::compile(r"(\w{1000}){1000}")
                 .unwrap_err()

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, clippy::unwrap_used)]
 
+pub mod counting;
+
 use std::{collections::HashMap, rc::Rc, sync::Arc};
 
 use edgewright_script::{

@@ -34,6 +34,24 @@ fn unknown_functions() {
 }
 
 #[test]
+fn closures_that_keep_themselves() {
+    check(&[
+        (
+            "fn f() { let g = (); g = |n| g.call(n - 1); }",
+            "1:22: error: a closure that uses `g` can't be kept in `g`: it would never be freed (make it a function of the program, `fn name(..)`, or give it what it needs as an argument)",
+        ),
+        (
+            "fn f() { let o = #{ n: 1 }; o.get = || o.n; }",
+            "1:29: error: a closure that uses `o` can't be kept in `o`: it would never be freed (make it a function of the program, `fn name(..)`, or give it what it needs as an argument)",
+        ),
+        (
+            "fn f() { let a = [1]; a[0] = [#{ g: || a }]; }",
+            "1:23: error: a closure that uses `a` can't be kept in `a`: it would never be freed (make it a function of the program, `fn name(..)`, or give it what it needs as an argument)",
+        ),
+    ]);
+}
+
+#[test]
 fn wrong_numbers_of_arguments() {
     check(&[
         (

@@ -37,6 +37,7 @@ fn require_key(req) {
 "#;
 
 const SNIPPETS: &[&str] = &[
+    "fn f(list) { let n = 1; n = list.filter(|x| x > n).len(); let g = |x| x; g = |x| x + n; }",
     "",
     "// only a comment",
     // Routes in a loop, closures that capture the loop's variables.
