@@ -389,14 +389,15 @@ impl Rest {
         }
         let now = Instant::now();
         let read = *self.clock_read.get_or_insert(now);
-        if used >= self.next_clock || now.duration_since(read) > CLOCK_AGE {
-            self.next_clock = used.saturating_add(CLOCK_INTERVAL);
-            self.clock_read = Some(now);
-            if self.is_out_of_time(now) {
-                return self.exhaust(Exhausted::Time);
-            }
+        if used < self.next_clock && now.duration_since(read) < CLOCK_AGE {
+            return Count::On;
         }
-        let turn = *self.turn.get_or_insert(now);
+        self.next_clock = used.saturating_add(CLOCK_INTERVAL);
+        self.clock_read = Some(now);
+        if self.is_out_of_time(now) {
+            return self.exhaust(Exhausted::Time);
+        }
+        let turn = *self.turn.get_or_insert(read);
         if now.duration_since(turn) > TURN {
             self.turn = Some(now);
             return Count::TurnOver;
