@@ -92,7 +92,7 @@ struct Rest {
     /// CPU time and clock when they were first read in this call, moved by what it was suspended.
     started: Option<(Duration, Instant)>,
     /// When the CPU clock was last read, or, before that, when the call was first looked at.
-    clock_read: Option<Instant>,
+    clock_read: Option<Duration>,
     /// When this turn began, as far as the clock has been read in it.
     turn: Option<Instant>,
     /// Where the stack begins; it grows downwards.
@@ -387,17 +387,18 @@ impl Rest {
         if self.is_out_of_memory() {
             return self.exhaust(Exhausted::Memory);
         }
-        let now = Instant::now();
-        let read = *self.clock_read.get_or_insert(now);
-        if used < self.next_clock && now.duration_since(read) < CLOCK_AGE {
+        let about_now = coarse_clock();
+        let read = *self.clock_read.get_or_insert(about_now);
+        if used < self.next_clock && about_now.saturating_sub(read) < CLOCK_AGE {
             return Count::On;
         }
         self.next_clock = used.saturating_add(CLOCK_INTERVAL);
-        self.clock_read = Some(now);
+        self.clock_read = Some(about_now);
+        let now = Instant::now();
         if self.is_out_of_time(now) {
             return self.exhaust(Exhausted::Time);
         }
-        let turn = *self.turn.get_or_insert(read);
+        let turn = *self.turn.get_or_insert(now);
         if now.duration_since(turn) > TURN {
             self.turn = Some(now);
             return Count::TurnOver;
@@ -439,9 +440,18 @@ fn stack_address() -> usize {
     std::ptr::from_ref(&here).addr()
 }
 
-/// The CPU time that this thread has used.
+/// The CPU time that this thread has used. A system call.
 fn thread_cpu_time() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
+    read(ClockId::ThreadCPUTime)
+}
+
+/// A clock that costs next to nothing to read, and goes in steps of some milliseconds.
+fn coarse_clock() -> Duration {
+    read(ClockId::MonotonicCoarse)
+}
+
+fn read(clock: ClockId) -> Duration {
+    let time = clock_gettime(clock);
     let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
     let nanoseconds = u32::try_from(time.tv_nsec).unwrap_or(0);
     Duration::new(seconds, nanoseconds)
