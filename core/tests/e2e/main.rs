@@ -43,6 +43,7 @@ mod quota;
 mod reload;
 mod response_hooks;
 mod routing;
+mod runaway;
 mod shared_state;
 mod shutdown;
 mod sites;
