@@ -378,7 +378,7 @@ fn a_long_hook_lets_others_have_a_turn() {
         }
     };
     assert_eq!(failure.limit, Some(ScriptLimit::Operations));
-    // A million operations take some 20 ms at the least, a turn about 0.1 ms.
+    // A million operations take some 20 ms at the least, a turn about 0.03 ms.
     assert!(turns > 10, "{turns} turns");
 }
 

@@ -60,7 +60,7 @@ const CLOCK_AGE: Duration = Duration::from_millis(1);
 
 /// After so long others have a turn: a long hook delays the other requests of its worker by this
 /// much at a time, and not by all that it may use.
-const TURN: Duration = Duration::from_micros(100);
+const TURN: Duration = Duration::from_micros(25);
 
 /// Lines that one call may log; what comes after them is dropped.
 pub(super) const LOG_LINES: u32 = 100;
