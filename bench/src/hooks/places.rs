@@ -158,8 +158,8 @@ mod tests {
         let own = concat!(env!("CARGO_MANIFEST_DIR"), "/src/a.rs:7");
         let text = format!(
             "0x0000000000001234\nstore\n/rustc/59807/library/core/src/sync/atomic.rs:2872\n\
-             seed\n/root/.cargo/registry/src/index.crates.io-1949/foldhash-0.2.0/src/seed.rs:66\n\
-             default\n/root/.cargo/registry/src/index.crates.io-1949/foldhash-0.2.0/src/fast.rs:9\n\
+             seed\n/home/user/.cargo/registry/src/index.crates.io-1949/foldhash-0.2.0/src/seed.rs:66\n\
+             default\n/home/user/.cargo/registry/src/index.crates.io-1949/foldhash-0.2.0/src/fast.rs:9\n\
              look_up<Table>\n{own} (discriminator 3)\nouter\n{own}\n\
              0x0000000000005678\nfetch_sub\n/rustc/59807/library/core/src/sync/atomic.rs:3942\n\
              core::ptr::drop_in_place<Table>\n/rustc/59807/library/core/src/ptr/mod.rs:1\n\
