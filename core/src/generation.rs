@@ -104,6 +104,11 @@ impl Generation {
         }
     }
 
+    /// Counts a hit of a limit.
+    pub(crate) fn limit_passed(&self, limit: Limit) {
+        self.metrics.limit_hit(limit);
+    }
+
     /// Counts a hit of one of the script's limits.
     pub(crate) fn limit_hit(&self, limit: ScriptLimit) {
         self.metrics.limit_hit(match limit {

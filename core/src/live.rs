@@ -186,6 +186,7 @@ impl Operations for Desk {
                 throttled_micros: throttling.throttled_micros,
             }),
             waiting: suspended_hooks(),
+            bodies: crate::proxy::kept_bytes(),
             threads: self.threads,
             open_files_limit: self.open_files,
             state: self.state.samples(),

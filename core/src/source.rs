@@ -213,6 +213,7 @@ fn script_limits(limits: &ScriptLimits) -> engine::Limits {
         call_depth: limits.call_depth,
         string: limits.string,
         items: limits.items,
+        body: limits.body,
         fetches: limits.fetches,
         fetch_timeout: limits.fetch_timeout,
         waiting: limits.waiting,

@@ -2,9 +2,13 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
+use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
-use crate::{request::Request, response::Response};
+use crate::{
+    request::{Facts, Request},
+    response::Response,
+};
 
 /// A request without a socket.
 #[derive(Debug, Clone)]
@@ -25,6 +29,8 @@ pub struct MemoryRequest {
     pub client_ip: IpAddr,
     /// Captures of the matched route.
     pub params: Vec<(String, String)>,
+    /// The body, once it was read.
+    pub body: Option<Bytes>,
 }
 
 impl MemoryRequest {
@@ -41,6 +47,7 @@ impl MemoryRequest {
             headers: HeaderMap::new(),
             client_ip: IpAddr::V4(Ipv4Addr::LOCALHOST),
             params: Vec::new(),
+            body: None,
         }
     }
 
@@ -113,6 +120,15 @@ impl Request for MemoryRequest {
     fn set_path(&mut self, path: &str) {
         path.clone_into(&mut self.path);
     }
+    fn facts(&self) -> Facts<'_> {
+        Facts::default()
+    }
+    fn body(&self) -> Option<&Bytes> {
+        self.body.as_ref()
+    }
+    fn set_body(&mut self, body: Bytes) {
+        self.body = Some(body);
+    }
     fn id(&mut self) -> String {
         "memory".to_owned()
     }
@@ -127,6 +143,8 @@ pub struct MemoryResponse {
     pub headers: HeaderMap,
     /// Whether the proxy made it itself.
     pub is_local: bool,
+    /// The body.
+    pub body: Bytes,
 }
 
 impl Response for MemoryResponse {
@@ -154,5 +172,14 @@ impl Response for MemoryResponse {
     }
     fn remove_header(&mut self, name: &HeaderName) {
         self.headers.remove(name);
+    }
+    fn body(&self) -> Option<&Bytes> {
+        Some(&self.body)
+    }
+    fn set_body(&mut self, body: Bytes) {
+        self.body = body;
+    }
+    fn is_last(&self) -> bool {
+        true
     }
 }

@@ -1,9 +1,29 @@
 //! The request as a program sees it.
 
-use std::{borrow::Cow, net::IpAddr};
+use std::{borrow::Cow, net::IpAddr, time::Duration};
 
+use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
 use percent_encoding::percent_decode_str;
+
+/// What is known of the way that a request took.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Facts<'a> {
+    /// The pool that was chosen.
+    pub pool: Option<&'a str>,
+    /// The address of the endpoint that was tried last.
+    pub upstream: Option<&'a str>,
+    /// Connections to upstreams that were tried or used.
+    pub attempts: u8,
+    /// Time since the request's header was there.
+    pub duration: Duration,
+    /// Time until the header of the upstream's response was there, from the same beginning.
+    pub upstream_duration: Option<Duration>,
+    /// Bytes of the body that the client was sent so far.
+    pub bytes_sent: u64,
+    /// Why the request failed, when it did. Only known when everything is over.
+    pub error: Option<Cow<'a, str>>,
+}
 
 /// A request that a program can look at and change. The proxy implements it over the server's own
 /// request, without copying; [`crate::memory::MemoryRequest`] holds one in memory.
@@ -42,6 +62,12 @@ pub trait Request {
     fn remove_header(&mut self, name: &HeaderName);
     /// Sets the path that the upstream gets. `path` is in normal form; the query stays.
     fn set_path(&mut self, path: &str);
+    /// What is known of the way that it took.
+    fn facts(&self) -> Facts<'_>;
+    /// The whole body, in `on_request_body` and from then on; `None` when it was not read.
+    fn body(&self) -> Option<&Bytes>;
+    /// Replaces the body that goes to the upstream.
+    fn set_body(&mut self, body: Bytes);
     /// An identifier of this request, made when it is first asked for.
     fn id(&mut self) -> String;
 }

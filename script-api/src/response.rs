@@ -1,8 +1,9 @@
 //! The response as a program sees it.
 
+use bytes::Bytes;
 use http::{HeaderName, HeaderValue, StatusCode};
 
-/// The header of a response that a program can look at and change in `on_response`.
+/// A response that a program can look at, and change in `on_response` and `on_response_body`.
 pub trait Response {
     /// The status.
     fn status(&self) -> StatusCode;
@@ -21,4 +22,10 @@ pub trait Response {
     fn add_header(&mut self, name: HeaderName, value: HeaderValue);
     /// Removes a header field.
     fn remove_header(&mut self, name: &HeaderName);
+    /// The body, or the piece of it that is looked at; `None` when it is not at hand.
+    fn body(&self) -> Option<&Bytes>;
+    /// Replaces the body, or the piece.
+    fn set_body(&mut self, body: Bytes);
+    /// Whether nothing comes behind the piece that is looked at.
+    fn is_last(&self) -> bool;
 }

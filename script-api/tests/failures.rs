@@ -170,6 +170,7 @@ fn the_response_is_changed_in_on_response_only() {
             ),
         ]),
         is_local: false,
+        body: "{\"a\":[1]}".into(),
     };
     let program = edge.program.clone();
     let Match::Found(found) = program.find(&request, &[]) else {

@@ -303,6 +303,18 @@ fn script(checks: &mut Checks<'_>, table: file::Script) -> ScriptLimits {
         table.items,
         1..=1_000_000,
     );
+    checks.size(
+        &mut script.body,
+        "script.body",
+        table.body,
+        1..=64 * 1024 * KIB,
+    );
+    checks.size(
+        &mut script.bodies,
+        "script.bodies",
+        table.bodies,
+        1024 * KIB..=64 * 1024 * 1024 * KIB,
+    );
     checks.count(
         &mut script.fetches,
         "script.fetches",

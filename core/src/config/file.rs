@@ -103,6 +103,8 @@ pub(super) struct Script {
     pub call_depth: Value<Count>,
     pub string: Value<Size>,
     pub items: Value<Count>,
+    pub body: Value<Size>,
+    pub bodies: Value<Size>,
     pub fetches: Value<Count>,
     pub fetch_timeout: Value<Time>,
     pub fetch_body: Value<Size>,

@@ -68,6 +68,12 @@ pub struct ScriptLimits {
     /// `items`: elements of one array or map; 1 to 1,000,000. Default 4096: the interpreter
     /// copies them at each use.
     pub items: usize,
+    /// `body`: bytes of one body of a request or response that hooks get or make; 1 B to 64 MiB.
+    /// Default 1 MiB.
+    pub body: usize,
+    /// `bodies`: bytes of all bodies that are kept for hooks at a time, in the whole process; 1 MiB
+    /// to 64 GiB. Default 256 MiB.
+    pub bodies: usize,
     /// `fetches`: calls to other services in one call of a hook; 1 to 1000. Default 8.
     pub fetches: u32,
     /// `fetch_timeout`: for a call that names none, until its whole answer is there; 1 ms to 10 min.
@@ -92,6 +98,8 @@ impl Default for ScriptLimits {
             call_depth: 16,
             string: 64 * 1024,
             items: 4096,
+            body: 1024 * 1024,
+            bodies: 256 * 1024 * 1024,
             fetches: 8,
             fetch_timeout: Duration::from_secs(5),
             fetch_body: 1024 * 1024,

@@ -307,6 +307,13 @@ fn suspended_hooks(input: &ScrapeInput, families: &mut Families) {
             Kind::Gauge,
         )
         .add(&[], bytes as f64);
+    families
+        .family(
+            "edgewright_script_body_bytes",
+            "Bytes of bodies that are kept for hooks.",
+            Kind::Gauge,
+        )
+        .add(&[], input.bodies as f64);
 }
 
 fn limits_of_the_host(input: &ScrapeInput, families: &mut Families) {

@@ -45,6 +45,10 @@ limits! {
     ScriptString = "string",
     /// `[script] items` of one array or map.
     ScriptItems = "items",
+    /// `[script] body`: bytes of a body that hooks get or make.
+    ScriptBody = "body",
+    /// `[script] bodies`: bytes of all bodies that are kept for hooks.
+    ScriptBodies = "bodies",
     /// `[script] fetches` of one hook call.
     ScriptFetches = "fetches",
     /// `[script] waiting` or `waiting_memory`.

@@ -17,6 +17,8 @@ pub struct ScrapeInput {
     pub throttling: Option<ThrottlingSample>,
     /// Hooks that are suspended now, and the bytes that they hold together.
     pub waiting: (usize, usize),
+    /// Bytes of bodies that are kept for hooks now.
+    pub bodies: usize,
     /// Worker threads.
     pub threads: usize,
     /// The soft limit on open files (`RLIMIT_NOFILE`) in force.

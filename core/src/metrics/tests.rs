@@ -216,6 +216,7 @@ fn what_others_own_is_in_the_text() {
     latency.add(Duration::from_millis(3));
     let input = ScrapeInput {
         waiting: (2, 4096),
+        bodies: 512,
         reload: ReloadSample {
             loaded: 3,
             unchanged: 2,

@@ -12,6 +12,7 @@ use pingora_proxy::Session;
 use smallvec::SmallVec;
 
 use super::{
+    bodies::{self, request::Unread},
     client,
     context::{Context, Refusal, State},
     hooks::{self, Exchange, Stopped},
@@ -72,7 +73,11 @@ pub(super) async fn admit(session: &mut Session, context: &mut Context) -> Admis
 /// Where a request goes for which no hook runs, which is most. `None` when one has to.
 fn without_hooks(found: &Found<'_>, exchange: &mut Exchange<'_>) -> Option<Admission> {
     match found {
-        Found::Route(route) if route.when.is_empty() && route.on_request.is_empty() => {
+        Found::Route(route)
+            if route.when.is_empty()
+                && route.on_request.is_empty()
+                && route.on_request_body.is_empty() =>
+        {
             native(&route.destination, exchange)
         }
         Found::Nothing => Some(Admission::Refuse(Refusal::new(404, "no route"))),
@@ -188,6 +193,16 @@ async fn gates(gates: &[HookId], exchange: &mut Exchange<'_>) -> Result<Option<A
 async fn go(route: &Route, exchange: &mut Exchange<'_>) -> Result<Admission, Stopped> {
     if let Some(answer) = gates(&route.on_request, exchange).await? {
         return Ok(Admission::Answer(answer));
+    }
+    if !route.on_request_body.is_empty() {
+        match bodies::request::read(exchange).await {
+            Ok(()) => {}
+            Err(Unread::Refused(refusal)) => return Ok(Admission::Refuse(refusal)),
+            Err(Unread::ClientLeft) => return Ok(Admission::ClientLeft),
+        }
+        if let Some(answer) = gates(&route.on_request_body, exchange).await? {
+            return Ok(Admission::Answer(answer));
+        }
     }
     let choice = match &route.destination {
         Destination::RespondFunction(hook) => Choice::Answer(hooks::run(*hook, exchange).await?),

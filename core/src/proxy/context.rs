@@ -4,11 +4,15 @@ use std::{borrow::Cow, sync::Arc, time::Instant};
 
 use edgewright_script::{
     answer::Answer,
-    program::{PoolId, RouteId, SiteId},
+    program::{Later, PoolId, RouteId, SiteId},
     router::Captures,
 };
 
-use super::{deadline::Deadline, hygiene::Seen};
+use super::{
+    bodies::{ResponseBody, request::RequestBody},
+    deadline::Deadline,
+    hygiene::Seen,
+};
 use crate::{metrics::InFlight, pools::Picked, worker::Handle};
 
 /// One request.
@@ -45,6 +49,10 @@ pub(super) struct State {
     pub(super) attempts: u8,
     /// Whether `on_response` hooks have run: they run once.
     pub(super) response_hooks_done: bool,
+    /// Whether the proxy made the response itself.
+    pub(super) is_local: bool,
+    /// Whether the hooks for a whole body have run: they run once.
+    pub(super) body_hooks_done: bool,
     /// What few requests need.
     pub(super) rare: Option<Box<Rare>>,
 }
@@ -64,6 +72,14 @@ pub(super) struct Rare {
     pub(super) watch: Option<Deadline>,
     /// A response that replaces the upstream's, made by `on_response`.
     pub(super) replacement: Option<Answer>,
+    /// The body, once hooks have it.
+    pub(super) request_body: Option<RequestBody>,
+    /// The body of the upstream's response, while hooks have it.
+    pub(super) response_body: Option<ResponseBody>,
+    /// When the header of the upstream's response was there.
+    pub(super) upstream_answered: Option<Instant>,
+    /// Why the request failed, for `on_log`.
+    pub(super) failure: Option<String>,
 }
 
 /// Why the proxy answers by itself.
@@ -119,6 +135,8 @@ impl Context {
                 informational: 0,
                 attempts: 0,
                 response_hooks_done: false,
+                is_local: false,
+                body_hooks_done: false,
                 rare: None,
             }),
         }
@@ -142,6 +160,21 @@ impl State {
     pub(super) fn is_late(&self) -> bool {
         let watch = self.rare.as_ref().and_then(|rare| rare.watch.as_ref());
         watch.is_some_and(Deadline::has_passed)
+    }
+
+    /// Whether the upstream's response is kept for hooks.
+    pub(super) fn holds_response(&self) -> bool {
+        let rare = self.rare.as_ref();
+        rare.is_some_and(|rare| matches!(rare.response_body, Some(ResponseBody::Held(_))))
+    }
+
+    /// The hooks that run once the response is there, of the route, or of the site when no route fits.
+    pub(super) fn later<'h>(&self, handle: &'h Handle) -> &'h Later {
+        match (self.route, self.site) {
+            (Some(route), _) => &handle.route(route).later,
+            (None, Some(site)) => &handle.program.site(site).later,
+            (None, None) => &handle.program.without_site,
+        }
     }
 
     /// The response that `on_response` made in place of the upstream's.

@@ -4,7 +4,7 @@ use edgewright_script::{
     path::{Handling, PathPolicy},
     program::{HeaderChange, Route},
 };
-use http::{HeaderName, Version, header};
+use http::{HeaderName, HeaderValue, Version, header};
 use pingora_http::{RequestHeader, ResponseHeader};
 
 use smallvec::SmallVec;
@@ -23,6 +23,16 @@ pub(super) fn change_request(generation: &Generation, state: &State, upstream: &
     let Some(route) = state.route.map(|route| generation.route(route)) else {
         return;
     };
+    if !route.later.on_response_body.is_empty() {
+        ask_for_plain_and_whole(upstream);
+    }
+    if let Some(body) = state
+        .rare
+        .as_ref()
+        .and_then(|rare| rare.request_body.as_ref())
+    {
+        body.frame(upstream);
+    }
     if (route.strip_prefix.is_some() || route.rewrite.is_some())
         && let Some(target) = target(route, state, upstream, generation.program.path_policy())
     {
@@ -41,6 +51,16 @@ pub(super) fn change_request(generation: &Generation, state: &State, upstream: &
             }
         };
     }
+}
+
+/// Hooks that are to see the body need all of it, and not coded: decoding what was coded for nothing
+/// would cost both sides.
+fn ask_for_plain_and_whole(upstream: &mut RequestHeader) {
+    for name in [header::RANGE, header::IF_RANGE] {
+        upstream.remove_header(&name);
+    }
+    let identity = HeaderValue::from_static("identity");
+    let _ = upstream.insert_header(header::ACCEPT_ENCODING, identity);
 }
 
 /// The path and query that the upstream gets; `None` when they stay.

@@ -3,9 +3,10 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use edgewright_script::{
     engine::{Failure, Running, Said, Step, Subject, Verdict},
-    outbound::{Outgoing, Reply},
+    outbound::{CallFailure, CallFailureKind, Outgoing, Reply},
     program::HookId,
 };
 use pingora_http::ResponseHeader;
@@ -36,6 +37,16 @@ pub(super) struct Exchange<'a> {
     pub(super) state: &'a mut State,
     /// The response to the request, and whether the proxy made it itself.
     pub(super) response: Option<(&'a mut ResponseHeader, bool)>,
+    /// The body of the response, where a hook has it.
+    pub(super) body: Option<Body>,
+}
+
+/// The body of a response, or a piece of it.
+#[derive(Debug)]
+pub(super) struct Body {
+    pub(super) bytes: Bytes,
+    /// Whether nothing comes behind it.
+    pub(super) is_last: bool,
 }
 
 impl<'a> Exchange<'a> {
@@ -50,6 +61,21 @@ impl<'a> Exchange<'a> {
             handle,
             state,
             response: None,
+            body: None,
+        }
+    }
+
+    /// Of a request whose response is there.
+    pub(super) fn response(
+        session: &'a mut Session,
+        handle: &'a Arc<Handle>,
+        state: &'a mut State,
+        header: &'a mut ResponseHeader,
+        is_local: bool,
+    ) -> Self {
+        Self {
+            response: Some((header, is_local)),
+            ..Self::request(session, handle, state)
         }
     }
 
@@ -66,6 +92,7 @@ impl<'a> Exchange<'a> {
                 let mut response = ResponseView {
                     header,
                     is_local: *is_local,
+                    body: self.body.as_mut(),
                 };
                 look(Subject::Exchange(&mut request, &mut response))
             }
@@ -166,6 +193,38 @@ async fn wait<V: Said>(
     }
 }
 
+/// Runs a hook that can't wait, where nothing can wait for it: it has its budget in one piece.
+pub(super) fn run_now<V: Said>(hook: HookId, exchange: &mut Exchange<'_>) -> Result<V, Stopped> {
+    let ended = worker::start(exchange.handle, hook).and_then(|mut running| {
+        let mut step = exchange.lend(|subject| running.resume(subject));
+        loop {
+            step = match step {
+                Step::Ended(said) => return said,
+                Step::Turn | Step::Load(_) => exchange.lend(|subject| running.resume(subject)),
+                // No kind of hook that may call comes here.
+                Step::Calls(calls) => {
+                    let none = calls.iter().map(|_| Err(no_calls())).collect();
+                    exchange.lend(|subject| running.answer(subject, none))
+                }
+            };
+        }
+    });
+    ended.map_err(|failure| exchange.failed(hook, &failure))
+}
+
+fn no_calls() -> CallFailure {
+    CallFailure {
+        kind: CallFailureKind::Unavailable,
+        message: "this hook can't wait".to_owned(),
+    }
+}
+
+/// Tells of a hook that has said what it can't say here.
+pub(super) fn misused(hook: HookId, exchange: &Exchange<'_>, message: &str) -> Stopped {
+    let place = &exchange.handle.program.hook(hook).place;
+    exchange.failed(hook, &Failure::misuse(place, message))
+}
+
 /// Makes the calls that a hook waits for.
 async fn replies(mut calls: Vec<Outgoing>, exchange: &Exchange<'_>) -> Result<Vec<Reply>, Stopped> {
     let request = &exchange.session.req_header().headers;
@@ -216,12 +275,7 @@ pub(super) async fn on_response(
         (None, None) => return Ok(Verdict::Continue),
     };
     for &hook in hooks {
-        let mut exchange = Exchange {
-            session,
-            handle,
-            state,
-            response: Some((header, is_local)),
-        };
+        let mut exchange = Exchange::response(session, handle, state, header, is_local);
         if let Verdict::Answer(answer) = run(hook, &mut exchange).await? {
             return Ok(Verdict::Answer(answer));
         }

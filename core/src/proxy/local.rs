@@ -10,6 +10,7 @@ use pingora_http::ResponseHeader;
 use pingora_proxy::Session;
 
 use super::{
+    bodies::{self, Rewritten},
     context::{Refusal, State},
     filters,
     hooks::{self, Stopped},
@@ -23,6 +24,7 @@ pub(super) async fn answer(
     state: &mut State,
     answer: Answer,
 ) -> Result<()> {
+    state.is_local = true;
     let (header, body) = finish(session, handle, state, answer).await?;
     write(session, header, body).await
 }
@@ -43,11 +45,12 @@ pub(super) async fn refuse(
     });
     if refusal.hook_failed {
         state.response_hooks_done = true;
+        state.body_hooks_done = true;
     }
     answer(session, handle, state, made).await
 }
 
-/// Runs hooks and header filters over an answer.
+/// Runs hooks and header filters over an answer. Each hook runs once for a request.
 async fn finish(
     session: &mut Session,
     handle: &Arc<Handle>,
@@ -56,6 +59,7 @@ async fn finish(
 ) -> Result<(Box<ResponseHeader>, Bytes)> {
     let mut header = header_of(&answer)?;
     let mut body = answer.body;
+    let mut failed = false;
     match hooks::on_response(session, handle, state, &mut header, true).await {
         Ok(Verdict::Continue) => {}
         Ok(Verdict::Answer(other)) => {
@@ -63,12 +67,24 @@ async fn finish(
             body = other.body;
         }
         Err(Stopped::ClientLeft) => return Err(Error::new_down(ErrorType::ConnectionClosed)),
-        Err(Stopped::Failed) => {
-            let refusal = Refusal::hook_failed();
-            let text = format!("{} {}\n", refusal.status, refusal.reason);
-            header = Box::new(ResponseHeader::build(refusal.status, Some(4))?);
-            body = Bytes::from(text);
+        Err(Stopped::Failed) => failed = true,
+    }
+    if !failed && !bodiless(header.status) {
+        let ran = bodies::buffered(session, handle, state, &mut header, true, body.clone()).await;
+        match ran {
+            Ok(Rewritten::Body(rewritten)) => body = rewritten,
+            Ok(Rewritten::Answer(other)) => {
+                header = header_of(&other)?;
+                body = other.body;
+            }
+            Err(Stopped::ClientLeft) => return Err(Error::new_down(ErrorType::ConnectionClosed)),
+            Err(Stopped::Failed) => failed = true,
         }
+    }
+    if failed {
+        let refusal = Refusal::hook_failed();
+        header = Box::new(ResponseHeader::build(refusal.status, Some(4))?);
+        body = Bytes::from(format!("{} {}\n", refusal.status, refusal.reason));
     }
     if let Some(route) = state.route {
         filters::change_response(&mut header, &handle.route(route).response_headers);
@@ -96,7 +112,12 @@ fn bodiless(status: StatusCode) -> bool {
     matches!(status.as_u16(), 204 | 304)
 }
 
-async fn write(session: &mut Session, header: Box<ResponseHeader>, body: Bytes) -> Result<()> {
+/// Sends a response; `header` has the length of the body.
+pub(super) async fn write(
+    session: &mut Session,
+    header: Box<ResponseHeader>,
+    body: Bytes,
+) -> Result<()> {
     let silent = session.req_header().method == Method::HEAD || bodiless(header.status);
     let end = silent || body.is_empty();
     session.write_response_header(header, end).await?;

@@ -6,6 +6,7 @@
 //! the proxy answers itself.
 
 mod admit;
+mod bodies;
 mod client;
 mod context;
 mod deadline;
@@ -13,13 +14,18 @@ mod filters;
 mod hooks;
 pub mod hygiene;
 mod local;
+mod log;
 mod loops;
 mod path;
 mod presence;
 mod upstream;
 mod view;
 
-use std::{os::fd::RawFd, sync::Arc, time::Duration};
+use std::{
+    os::fd::RawFd,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use arc_swap::ArcSwap;
 use async_trait::async_trait;
@@ -31,6 +37,7 @@ use pingora_error::{Error, ErrorSource, ErrorType, Result};
 use pingora_http::{RequestHeader, ResponseHeader};
 use pingora_proxy::{FailToProxy, ProxyHttp, Session};
 
+pub(crate) use bodies::kept_bytes;
 pub use context::Context;
 
 use crate::{
@@ -218,9 +225,14 @@ impl ProxyHttp for Edge {
         &self,
         _session: &mut Session,
         body: &mut Option<Bytes>,
-        _end: bool,
+        end: bool,
         context: &mut Context,
     ) -> Result<()> {
+        let rare = context.state.rare.as_ref();
+        if let Some(whole) = rare.and_then(|rare| rare.request_body.as_ref()) {
+            whole.replace(body, end);
+            return Ok(());
+        }
         if let (Some(most), Some(chunk)) = (context.handle.config.limits.request_body, body) {
             context.state.body_bytes += chunk.len() as u64;
             if context.state.body_bytes > most {
@@ -246,6 +258,11 @@ impl ProxyHttp for Edge {
             && let Some(rare) = &mut context.state.rare
         {
             rare.watch = None;
+        }
+        if !response.status.is_informational()
+            && log::is_interested(&context.handle, &context.state)
+        {
+            context.state.rare().upstream_answered = Some(Instant::now());
         }
         if response.status.is_informational() {
             context.state.informational += 1;
@@ -299,7 +316,25 @@ impl ProxyHttp for Edge {
             }
         }
         filters::change_response(response, &route.response_headers);
-        Ok(())
+        bodies::response::prepare(session, handle, state, response)
+    }
+
+    fn response_body_filter(
+        &self,
+        session: &mut Session,
+        body: &mut Option<Bytes>,
+        end: bool,
+        context: &mut Context,
+    ) -> Result<Option<Duration>> {
+        let Context { handle, state, .. } = context;
+        if state
+            .rare
+            .as_ref()
+            .is_some_and(|rare| rare.response_body.is_some())
+        {
+            bodies::response::pass(session, handle, state, body, end)?;
+        }
+        Ok(None)
     }
 
     fn error_while_proxy(
@@ -364,6 +399,15 @@ impl ProxyHttp for Edge {
     }
 
     async fn logging(&self, session: &mut Session, error: Option<&Error>, context: &mut Context) {
+        if error.is_none() && context.state.holds_response() {
+            let Context { handle, state, .. } = context;
+            // Boxed, so that requests without hooks don't carry its state.
+            let released = Box::pin(bodies::release(session, handle, state)).await;
+            if let Err(error) = released {
+                session.set_keepalive(None);
+                tracing::debug!("the client left before its answer: {error}");
+            }
+        }
         let status = session
             .response_written()
             .map(|header| header.status.as_u16());
@@ -374,6 +418,10 @@ impl ProxyHttp for Edge {
             && !context.state.answered
         {
             self.tell(error, status, duration, context);
+        }
+        if log::has_hooks(&context.handle, &context.state) {
+            let Context { handle, state, .. } = context;
+            Box::pin(log::run(session, handle, state, error)).await;
         }
     }
 

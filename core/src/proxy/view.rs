@@ -1,14 +1,22 @@
 //! The script's view of Pingora's own request and response: nothing is copied to look at it.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::{
+    borrow::Cow,
+    net::{IpAddr, Ipv4Addr},
+    time::Instant,
+};
 
-use edgewright_script::{request::Request, response::Response};
+use bytes::Bytes;
+use edgewright_script::{
+    request::{Facts, Request},
+    response::Response,
+};
 use http::{HeaderName, HeaderValue, StatusCode, Version};
 use pingora_http::{RequestHeader, ResponseHeader};
 use pingora_proxy::Session;
 
-use super::{client, context::State, path};
-use crate::generation::Generation;
+use super::{client, context::State, hooks::Body, path};
+use crate::{generation::Generation, pools::Picked};
 
 /// A request while a hook runs.
 pub(super) struct RequestView<'a> {
@@ -133,6 +141,22 @@ impl Request for RequestView<'_> {
         path::set(self.session.req_header_mut(), path);
     }
 
+    fn facts(&self) -> Facts<'_> {
+        facts(self.session, self.generation, self.state)
+    }
+
+    fn body(&self) -> Option<&Bytes> {
+        let rare = self.state.rare.as_ref()?;
+        rare.request_body.as_ref().map(|body| &body.bytes)
+    }
+
+    fn set_body(&mut self, bytes: Bytes) {
+        let rare = self.state.rare.as_mut();
+        if let Some(body) = rare.and_then(|rare| rare.request_body.as_mut()) {
+            body.set(bytes);
+        }
+    }
+
     fn id(&mut self) -> String {
         let id = self
             .state
@@ -143,10 +167,30 @@ impl Request for RequestView<'_> {
     }
 }
 
-/// A response header while `on_response` runs.
+/// What is known of the way that a request took.
+fn facts<'a>(session: &Session, generation: &'a Generation, state: &'a State) -> Facts<'a> {
+    let rare = state.rare.as_deref();
+    let answered = rare.and_then(|rare| rare.upstream_answered);
+    let since = |time: Instant| time.saturating_duration_since(state.started);
+    Facts {
+        pool: state.pool.map(|pool| generation.pool(pool).0.name()),
+        upstream: state.picked.as_ref().map(Picked::address),
+        attempts: state.attempts,
+        duration: state.started.elapsed(),
+        upstream_duration: answered.map(since),
+        bytes_sent: session.body_bytes_sent() as u64,
+        error: rare
+            .and_then(|rare| rare.failure.as_deref())
+            .map(Cow::Borrowed),
+    }
+}
+
+/// A response while a hook has it.
 pub(super) struct ResponseView<'a> {
     pub(super) header: &'a mut ResponseHeader,
     pub(super) is_local: bool,
+    /// The body or a piece of it, for a hook that has it.
+    pub(super) body: Option<&'a mut Body>,
 }
 
 impl Response for ResponseView<'_> {
@@ -182,5 +226,19 @@ impl Response for ResponseView<'_> {
 
     fn remove_header(&mut self, name: &HeaderName) {
         self.header.remove_header(name);
+    }
+
+    fn body(&self) -> Option<&Bytes> {
+        self.body.as_ref().map(|body| &body.bytes)
+    }
+
+    fn set_body(&mut self, bytes: Bytes) {
+        if let Some(body) = &mut self.body {
+            body.bytes = bytes;
+        }
+    }
+
+    fn is_last(&self) -> bool {
+        self.body.as_ref().is_none_or(|body| body.is_last)
     }
 }

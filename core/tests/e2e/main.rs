@@ -10,13 +10,17 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod big_body;
+mod body_length;
 mod broken_program;
 mod budgets;
+mod coded_body;
 mod commands;
 mod conditions;
 mod configmap_swap;
 mod control_in_path;
 mod demo;
+mod deny_then_response;
 mod endings;
 mod failing_upstream;
 mod fd_limit;
@@ -38,6 +42,7 @@ mod no_root_certificates;
 mod nominated;
 mod observability;
 mod odd_hosts;
+mod on_log;
 mod path_tricks;
 mod quota;
 mod reload;
@@ -47,6 +52,8 @@ mod runaway;
 mod shared_state;
 mod shutdown;
 mod sites;
+mod split_chunk;
 mod support_itself;
 mod syscalls;
 mod targets;
+mod webhook;

@@ -166,6 +166,21 @@ impl Connection {
         self.stream.set_read_timeout(Some(limit)).unwrap();
     }
 
+    /// Reads until what was read ends with `bytes`, and gives all of it.
+    pub fn read_until(&mut self, bytes: &[u8]) -> Vec<u8> {
+        while !self.pending.ends_with(bytes) {
+            self.fill().unwrap();
+        }
+        std::mem::take(&mut self.pending)
+    }
+
+    /// All that comes until the server closes the connection.
+    pub fn read_to_end(&mut self) -> Vec<u8> {
+        let mut rest = std::mem::take(&mut self.pending);
+        self.stream.read_to_end(&mut rest).unwrap();
+        rest
+    }
+
     /// Whether the server closes the connection within `limit`; bytes that come before are dropped.
     pub fn closed_within(&mut self, limit: Duration) -> bool {
         self.read_timeout(limit);

@@ -132,20 +132,58 @@ pub(super) fn request<R>(look: impl FnOnce(&mut dyn Request) -> R) -> NativeResu
 
 /// Changes the request.
 pub(super) fn change_request<R>(change: impl FnOnce(&mut dyn Request) -> R) -> NativeResult<R> {
-    if matches!(kind(), Some(HookKind::OnResponse | HookKind::When)) {
+    let may = matches!(
+        kind(),
+        None | Some(
+            HookKind::OnRequest | HookKind::OnRequestBody | HookKind::To | HookKind::Respond
+        )
+    );
+    if !may {
         return Err(error(
-            "the request can only be changed in `on_request`, `to` and `respond`",
+            "the request can only be changed in `on_request`, `on_request_body`, `to` and `respond`",
         ));
     }
     request(change)
 }
 
-/// Looks at or changes the response.
+/// Looks at the response.
 pub(super) fn response<R>(look: impl FnOnce(&mut dyn Response) -> R) -> NativeResult<R> {
     if !RESPONSE.is_set() {
-        return Err(error("`res` can only be used while `on_response` runs"));
+        return Err(error("`res` can only be used while its hook runs"));
     }
     Ok(RESPONSE.with(look))
+}
+
+/// Changes the status or the header fields of the response.
+pub(super) fn change_response<R>(change: impl FnOnce(&mut dyn Response) -> R) -> NativeResult<R> {
+    if kind() != Some(HookKind::OnResponse) {
+        return Err(error(
+            "status and header fields of the response can only be changed in `on_response`",
+        ));
+    }
+    response(change)
+}
+
+/// Looks at or changes the body of the response.
+pub(super) fn response_body<R>(look: impl FnOnce(&mut dyn Response) -> R) -> NativeResult<R> {
+    if kind() != Some(HookKind::OnResponseBody) {
+        return Err(error(
+            "the body of the response is only there in `on_response_body`",
+        ));
+    }
+    response(look)
+}
+
+/// Changes the body of the request.
+pub(super) fn change_request_body<R>(
+    change: impl FnOnce(&mut dyn Request) -> R,
+) -> NativeResult<R> {
+    if kind() != Some(HookKind::OnRequestBody) {
+        return Err(error(
+            "the body of the request can only be changed in `on_request_body`",
+        ));
+    }
+    request(change)
 }
 
 /// Begins to count answers anew: what was copied to call the hook is none of its doing.

@@ -96,7 +96,7 @@ impl std::error::Error for Failure {}
 
 impl Failure {
     /// A failure that the program made by what it answered.
-    pub(super) fn misuse(place: &Place, message: impl Into<String>) -> Self {
+    pub fn misuse(place: &Place, message: impl Into<String>) -> Self {
         Self {
             kind: FailureKind::Error,
             limit: None,

@@ -41,6 +41,21 @@ pub enum Choice {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Holds(pub bool);
 
+/// What an `on_log` hook says: nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seen;
+
+/// A response that is made when everything is over is one that got lost.
+impl Said for Seen {
+    fn read(ended: &Ended<'_>, value: Dynamic) -> Result<Self, Failure> {
+        if value.is::<ScriptAnswer>() {
+            return Err(ended.misuse("it is too late for a response in `on_log`"));
+        }
+        ended.no_answer_lost()?;
+        Ok(Self)
+    }
+}
+
 /// Whatever could be a refusal that got lost is an error.
 impl Said for Verdict {
     fn read(ended: &Ended<'_>, value: Dynamic) -> Result<Self, Failure> {

@@ -20,6 +20,8 @@ pub struct Limits {
     pub string: usize,
     /// Items of one array or map. Default 4,096.
     pub items: usize,
+    /// Bytes of a body of a request or response that hooks get or make. Default 1 MiB.
+    pub body: usize,
     /// Calls to other services (`fetch`) in one call of a hook. Default 8.
     pub fetches: u32,
     /// Time for a `fetch` that names none, until its whole answer is there. Default 5 s.
@@ -40,6 +42,7 @@ impl Default for Limits {
             call_depth: 16,
             string: 64 * 1024,
             items: 4096,
+            body: 1024 * 1024,
             fetches: 8,
             fetch_timeout: Duration::from_secs(5),
             waiting: 1000,

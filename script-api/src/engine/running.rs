@@ -71,7 +71,7 @@ type Done = (Box<Frame>, Result<Dynamic, Box<EvalAltResult>>);
 impl<V: Said> Running<V> {
     pub(super) fn new(state: &Rc<State>, hook: HookId) -> Result<Self, Failure> {
         let arguments: Arguments = match state.program.hook(hook).kind {
-            HookKind::OnResponse => {
+            HookKind::OnResponse | HookKind::OnResponseBody | HookKind::OnLog => {
                 smallvec![Dynamic::from(RequestHandle), Dynamic::from(ResponseHandle)]
             }
             _ => smallvec![Dynamic::from(RequestHandle)],

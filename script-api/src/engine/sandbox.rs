@@ -11,7 +11,7 @@ use rhai::{
 };
 
 use super::{
-    absent, answer_api, blob_api, by_name, coding_api, collections,
+    absent, answer_api, blob_api, body_api, by_name, coding_api, collections,
     current::{NativeResult, error},
     digest_api, equality, jwt,
     limits::Limits,
@@ -62,10 +62,11 @@ pub(crate) fn engine(limits: &Limits, path_policy: &PathPolicy) -> Engine {
     progress::install(&mut engine);
 
     request_api::register(&mut engine, *path_policy, limits.items);
-    response_api::register(&mut engine);
+    response_api::register(&mut engine, limits);
+    body_api::register(&mut engine, limits);
     answer_api::register(&mut engine);
     reply_api::register(&mut engine, limits);
-    value_api::register(&mut engine, limits.string);
+    value_api::register(&mut engine, limits.string, limits.body);
     state_api::register(&mut engine);
     text_api::register(&mut engine, limits);
     written::register(&mut engine, limits);

@@ -3,8 +3,10 @@
 use rhai::{Array, Dynamic, Engine, ImmutableString, NativeCallContext};
 
 use super::{
-    current::{NativeResult, count_answer, too_long},
+    budget,
+    current::{NativeResult, count_answer, error, too_long},
     local::Local,
+    reply_api::ScriptBody,
 };
 use crate::{
     frozen::Frozen,
@@ -14,8 +16,10 @@ use crate::{
 /// A native that only counts one operation. No script can call it by this name.
 const COUNT: &str = "count$";
 
-/// `longest` bounds the text that `replace_all` and `captures` may make, in bytes.
-pub(super) fn register(engine: &mut Engine, longest: usize) {
+/// `longest` bounds the text that `replace_all` and `captures` may make, in bytes, and `longest_body` the
+/// body that is made of a body.
+pub(super) fn register(engine: &mut Engine, longest: usize, longest_body: usize) {
+    register_for_bodies(engine, longest, longest_body);
     engine
         .register_type_with_name::<Local<Table>>("Table")
         .register_fn("get", |table: &mut Local<Table>, key: &str| {
@@ -70,6 +74,51 @@ pub(super) fn register(engine: &mut Engine, longest: usize) {
         )
         .register_fn(COUNT, || ())
         .register_fn("replace_all", |_: &mut Local<Regex>, _: (), _: &str| ());
+}
+
+/// A body is searched where it lies: none of it becomes a text of the script.
+fn register_for_bodies(engine: &mut Engine, longest: usize, longest_body: usize) {
+    engine
+        .register_fn(
+            "is_match",
+            |regex: &mut Local<Regex>, body: ScriptBody| -> NativeResult<bool> {
+                let found = regex.is_match(text_of(&body)?);
+                budget::look_at_clocks();
+                Ok(found)
+            },
+        )
+        .register_fn(
+            "captures",
+            move |regex: &mut Local<Regex>, body: ScriptBody| -> NativeResult<Dynamic> {
+                let found = captures(regex, text_of(&body)?, longest);
+                budget::look_at_clocks();
+                found
+            },
+        )
+        .register_fn(
+            "replace_all",
+            move |ctx: NativeCallContext,
+                  regex: &mut Local<Regex>,
+                  body: ScriptBody,
+                  to: &str|
+                  -> NativeResult<ScriptBody> {
+                let text = text_of(&body)?;
+                let count = || ctx.call_native_fn_raw(COUNT, false, &mut []).map(|_| ());
+                let replaced = regex.replace_all(text, to, longest_body, count);
+                budget::look_at_clocks();
+                match replaced {
+                    Ok(text) => Ok(ScriptBody(text.into())),
+                    Err(NotReplaced::TooLong) => Err(error(format!(
+                        "the body would be longer than `[script] body` allows ({longest_body})"
+                    ))),
+                    Err(NotReplaced::Stopped(error)) => Err(error),
+                }
+            },
+        );
+}
+
+fn text_of(body: &ScriptBody) -> NativeResult<&str> {
+    std::str::from_utf8(&body.0).map_err(|_| error("the body is not UTF-8: use `bytes()`"))
 }
 
 /// The groups of the first match. Groups that hold the same text each count.

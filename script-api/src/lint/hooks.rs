@@ -19,17 +19,24 @@ impl HookKind {
             HookKind::To => "the function of `.to`",
             HookKind::When => "the function of `.when`",
             HookKind::Respond => "the function of `.respond`",
+            HookKind::OnRequestBody => "an `on_request_body` hook",
             HookKind::OnResponse => "an `on_response` hook",
+            HookKind::OnResponseBody => "an `on_response_body` hook",
+            HookKind::OnLog => "an `on_log` hook",
         }
     }
 
     /// Its parameters behind the captured ones.
     fn subjects(self) -> &'static [Subject] {
         match self {
-            HookKind::OnResponse => &[Subject::Request, Subject::Response],
-            HookKind::OnRequest | HookKind::To | HookKind::When | HookKind::Respond => {
-                &[Subject::Request]
+            HookKind::OnResponse | HookKind::OnResponseBody | HookKind::OnLog => {
+                &[Subject::Request, Subject::Response]
             }
+            HookKind::OnRequest
+            | HookKind::OnRequestBody
+            | HookKind::To
+            | HookKind::When
+            | HookKind::Respond => &[Subject::Request],
         }
     }
 }

@@ -25,15 +25,21 @@ impl RequestChanges {
     /// Why a hook of this kind can't change the request, and what to do; `None` when it can.
     fn reason(&self) -> Option<(&'static str, &'static str)> {
         match self.kind {
-            HookKind::OnResponse => Some((
-                "the request was sent already: it can't be changed in `on_response`",
+            HookKind::OnResponse | HookKind::OnResponseBody => Some((
+                "the request was sent already: it can't be changed once the response is there",
                 "change it in `on_request`, or change `res`",
+            )),
+            HookKind::OnLog => Some((
+                "everything is over in `on_log`: it only looks at the request",
+                "change it in `on_request`",
             )),
             HookKind::When => Some((
                 "a `.when` only looks at the request",
                 "change it in `on_request`",
             )),
-            HookKind::OnRequest | HookKind::To | HookKind::Respond => None,
+            HookKind::OnRequest | HookKind::OnRequestBody | HookKind::To | HookKind::Respond => {
+                None
+            }
         }
     }
 

@@ -152,11 +152,14 @@ pub(super) fn check(
         };
         let refused = match kind {
             // A map that may be absent is what `jwt_verify` gives, which stops nothing.
-            HookKind::OnRequest | HookKind::OnResponse => {
-                matches!(given, Kind::Bool | Kind::MapOrUnit).then_some(
-                    "a hook gives `()` to go on, or a response: `if !ok { return respond(403); }`",
-                )
-            }
+            HookKind::OnRequest
+            | HookKind::OnRequestBody
+            | HookKind::OnResponse
+            | HookKind::OnResponseBody => matches!(given, Kind::Bool | Kind::MapOrUnit).then_some(
+                "a hook gives `()` to go on, or a response: `if !ok { return respond(403); }`",
+            ),
+            // It is too late for a response; whatever else is left over says nothing.
+            HookKind::OnLog => None,
             HookKind::To => matches!(
                 given,
                 Kind::Bool | Kind::Number | Kind::Array | Kind::Blob | Kind::BlobOrUnit

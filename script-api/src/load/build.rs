@@ -14,8 +14,8 @@ use crate::{
     diagnostic::{Diagnostic, Place},
     frozen::Function,
     program::{
-        Destination, Hook, HookId, HookKind, PoolDeclaration, PoolId, Program, Route, RouteId,
-        Site, SiteId, Split,
+        BodyHook, Destination, Hook, HookId, HookKind, Later, PoolDeclaration, PoolId, Program,
+        Route, RouteId, Site, SiteId, Split,
     },
     router::{HostPattern, HostRouter, PathRouter, Pattern, PatternError, Segment, Template},
     source::Source,
@@ -86,6 +86,10 @@ pub(super) fn build(
         sites,
         routes,
         hooks,
+        without_site: Later {
+            on_response_body: Vec::new(),
+            ..common.later
+        },
         pools,
         pool_ids,
     })
@@ -135,7 +139,9 @@ fn arities(ast: &AST) -> HashMap<String, Vec<usize>> {
 #[derive(Debug, Clone, Default)]
 struct Hooks {
     on_request: Vec<HookId>,
+    on_request_body: Vec<HookId>,
     on_response: Vec<HookId>,
+    later: Later,
     when: Vec<HookId>,
 }
 
@@ -143,7 +149,11 @@ impl Hooks {
     fn then(&self, later: &Self) -> Self {
         let mut all = self.clone();
         all.on_request.extend(&later.on_request);
+        all.on_request_body.extend(&later.on_request_body);
         all.on_response.extend(&later.on_response);
+        let (more, bodies) = (&later.later, &mut all.later);
+        bodies.on_response_body.extend(&more.on_response_body);
+        bodies.on_log.extend(&more.on_log);
         all.when.extend(&later.when);
         all
     }
@@ -182,9 +192,17 @@ impl Builder<'_> {
         for draft in drafts {
             let id = self.hook(draft.kind, draft.function.clone(), &draft.place);
             match draft.kind {
+                HookKind::OnRequestBody => hooks.on_request_body.push(id),
                 HookKind::OnResponse => hooks.on_response.push(id),
+                HookKind::OnResponseBody => hooks.later.on_response_body.push(BodyHook {
+                    hook: id,
+                    stream: draft.stream,
+                }),
+                HookKind::OnLog => hooks.later.on_log.push(id),
                 HookKind::When => hooks.when.push(id),
-                _ => hooks.on_request.push(id),
+                HookKind::OnRequest | HookKind::To | HookKind::Respond => {
+                    hooks.on_request.push(id);
+                }
             }
         }
         hooks
@@ -253,7 +271,9 @@ impl Builder<'_> {
             conditions: draft.conditions,
             when: hooks.when,
             on_request: hooks.on_request,
+            on_request_body: hooks.on_request_body,
             on_response: hooks.on_response,
+            later: hooks.later,
             destination,
             strip_prefix: draft.strip_prefix,
             rewrite,
@@ -383,6 +403,7 @@ fn arrange(
                 hosts: sites[index].hosts.clone(),
                 on_request: hooks.on_request,
                 on_response: hooks.on_response,
+                later: hooks.later,
                 paths: PathRouter::build(own.iter().map(|id| &routes[id.index()].pattern)),
                 routes: own,
             }

@@ -50,6 +50,8 @@ pub(super) struct SiteDraft {
 #[derive(Debug, Clone)]
 pub(super) struct HookDraft {
     pub(super) kind: HookKind,
+    /// Of `on_response_body`: see [`crate::program::BodyHook`].
+    pub(super) stream: Option<usize>,
     pub(super) function: Function,
     pub(super) place: Place,
 }
@@ -175,6 +177,7 @@ impl Draft {
         let place = self.place(call.call_position());
         self.function(call, pointer).map(|function| HookDraft {
             kind,
+            stream: None,
             function,
             place,
         })

@@ -5,6 +5,7 @@
 
 mod build;
 mod draft;
+mod hook_dsl;
 mod inputs;
 mod link;
 mod route_dsl;
@@ -69,6 +70,7 @@ pub fn load(inputs: &Inputs) -> Result<Loaded, LoadError> {
     engine.set_optimization_level(OptimizationLevel::None);
     site_dsl::register(&mut engine, &draft);
     route_dsl::register(&mut engine);
+    hook_dsl::register(&mut engine, &draft);
     inputs::register(&mut engine, inputs, &draft);
     states::register(&mut engine, &draft);
     engine::refuse_while_loading(&mut engine);

@@ -7,7 +7,7 @@ use crate::{
     answer::{Answer, header_name, header_value},
     engine::{Local, ScriptAnswer},
     path::{PathPolicy, normalize},
-    program::{Condition, HeaderChange, HookKind, Test},
+    program::{Condition, HeaderChange, Test},
     values::{Cidr, Regex},
 };
 
@@ -73,22 +73,6 @@ pub(super) fn register(engine: &mut Engine) {
     register_conditions(engine);
     register_destinations(engine);
     register_filters(engine);
-    for (name, kind) in [
-        ("on_request", HookKind::OnRequest),
-        ("on_response", HookKind::OnResponse),
-        ("when", HookKind::When),
-    ] {
-        engine.register_fn(
-            name,
-            move |call: NativeCallContext, route: &mut RouteHandle, function: FnPtr| {
-                let mut draft = route.draft.borrow_mut();
-                let hook = draft.hook(&call, kind, function);
-                draft.routes[route.index].hooks.extend(hook);
-                drop(draft);
-                route.clone()
-            },
-        );
-    }
 }
 
 fn register_conditions(engine: &mut Engine) {

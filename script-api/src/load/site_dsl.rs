@@ -1,21 +1,21 @@
-//! `route`, `site`, `pool` and the hooks of all sites.
+//! `route`, `site` and `pool`.
 
-use rhai::{Array, Engine, FnPtr, NativeCallContext};
+use rhai::{Array, Engine, NativeCallContext};
 
 use super::{
     draft::{Draft, RouteDraft, SharedDraft, SiteDraft},
     route_dsl::RouteHandle,
 };
 use crate::{
-    program::{HookKind, PoolDeclaration},
+    program::PoolDeclaration,
     router::{HostPattern, Pattern},
 };
 
 /// A site in a script.
 #[derive(Clone)]
 pub(super) struct SiteHandle {
-    draft: SharedDraft,
-    index: usize,
+    pub(super) draft: SharedDraft,
+    pub(super) index: usize,
 }
 
 /// The any-host site.
@@ -49,27 +49,6 @@ pub(super) fn register(engine: &mut Engine, draft: &SharedDraft) {
             add_pool(&call, &mut shared.borrow_mut(), name, targets);
         },
     );
-    for (name, kind) in [
-        ("on_request", HookKind::OnRequest),
-        ("on_response", HookKind::OnResponse),
-    ] {
-        let shared = draft.clone();
-        engine.register_fn(name, move |call: NativeCallContext, function: FnPtr| {
-            let mut draft = shared.borrow_mut();
-            let hook = draft.hook(&call, kind, function);
-            draft.hooks.extend(hook);
-        });
-        engine.register_fn(
-            name,
-            move |call: NativeCallContext, site: &mut SiteHandle, function: FnPtr| {
-                let mut draft = site.draft.borrow_mut();
-                let hook = draft.hook(&call, kind, function);
-                draft.sites[site.index].hooks.extend(hook);
-                drop(draft);
-                site.clone()
-            },
-        );
-    }
 }
 
 fn add_route(

@@ -1,9 +1,11 @@
 //! The compiled program: immutable, the same for all workers.
 
+mod bodies;
 mod condition;
 mod matching;
 mod route;
 
+pub use bodies::{BodyHook, Later};
 pub use condition::{Condition, Test};
 pub use matching::{Found, Match};
 pub use route::{Destination, HeaderChange, Route, Split};
@@ -22,7 +24,7 @@ use crate::{
 };
 
 /// Number of a hook in [`Program::hooks`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct HookId(pub(crate) u32);
 
 /// Number of a route in [`Program::routes`].
@@ -56,8 +58,14 @@ impl PoolId {
 pub enum HookKind {
     /// `on_request(req)`: goes on, or answers.
     OnRequest,
+    /// `on_request_body(req)`: has the whole body; goes on, or answers.
+    OnRequestBody,
     /// `on_response(req, res)`: goes on, or replaces the response.
     OnResponse,
+    /// `on_response_body(req, res)`: has the body, whole or piece by piece; may change it.
+    OnResponseBody,
+    /// `on_log(req, res)`: looks at what was.
+    OnLog,
     /// `to(req)`: names a pool or a split, or answers.
     To,
     /// `respond(req)`: answers.
@@ -71,7 +79,10 @@ impl HookKind {
     pub const fn name(self) -> &'static str {
         match self {
             Self::OnRequest => "on_request",
+            Self::OnRequestBody => "on_request_body",
             Self::OnResponse => "on_response",
+            Self::OnResponseBody => "on_response_body",
+            Self::OnLog => "on_log",
             Self::To => "to",
             Self::Respond => "respond",
             Self::When => "when",
@@ -81,23 +92,27 @@ impl HookKind {
     /// What the function is given, captured values apart.
     pub const fn parameters(self) -> &'static str {
         match self {
-            Self::OnResponse => "req, res",
+            Self::OnResponse | Self::OnResponseBody | Self::OnLog => "req, res",
             _ => "req",
         }
     }
 
     /// The kinds that may wait for other services, for messages.
-    pub(crate) const WAITING: &'static str = "`on_request`, `to` and `on_response`";
+    pub(crate) const WAITING: &'static str =
+        "`on_request`, `on_request_body`, `to` and `on_response`";
 
     /// Whether it may wait for other services (`fetch`).
     pub const fn may_wait(self) -> bool {
-        matches!(self, Self::OnRequest | Self::To | Self::OnResponse)
+        matches!(
+            self,
+            Self::OnRequest | Self::OnRequestBody | Self::To | Self::OnResponse
+        )
     }
 
     /// How many arguments the function takes, captured values apart.
     pub const fn arguments(self) -> usize {
         match self {
-            Self::OnResponse => 2,
+            Self::OnResponse | Self::OnResponseBody | Self::OnLog => 2,
             _ => 1,
         }
     }
@@ -135,6 +150,8 @@ pub struct Site {
     pub on_request: Vec<HookId>,
     /// Hooks for the response to such a request.
     pub on_response: Vec<HookId>,
+    /// Hooks for its body, and for its end.
+    pub later: Later,
     /// The patterns of its routes; positions are those in `routes`.
     pub(crate) paths: PathRouter,
     /// Its routes in the order in which they are tried for one pattern.
@@ -155,6 +172,8 @@ pub struct Program {
     pub routes: Vec<Route>,
     /// All hooks.
     pub hooks: Vec<Hook>,
+    /// Hooks for a request that belongs to no site: the `on_log` hooks of all sites.
+    pub without_site: Later,
     /// All pools that are known, whether a route uses them or not.
     pub pools: Vec<PoolDeclaration>,
     pub(crate) pool_ids: HashMap<String, PoolId>,

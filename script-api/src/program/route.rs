@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http::{HeaderName, HeaderValue, StatusCode};
 
-use super::{Condition, HookId, PoolId, SiteId};
+use super::{Condition, HookId, Later, PoolId, SiteId};
 use crate::{
     answer::Answer,
     diagnostic::Place,
@@ -30,8 +30,12 @@ pub struct Route {
     pub when: Vec<HookId>,
     /// Hooks before the destination is chosen: of all sites, of the site, of the route.
     pub on_request: Vec<HookId>,
+    /// Hooks that have the body of the request, in the same order.
+    pub on_request_body: Vec<HookId>,
     /// Hooks for the response header, in the same order.
     pub on_response: Vec<HookId>,
+    /// Hooks for the body of the response and the log, in the same order.
+    pub later: Later,
     /// Where the request goes.
     pub destination: Destination,
     /// Taken off the front of the path, whole segments only.

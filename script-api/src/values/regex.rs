@@ -85,18 +85,19 @@ impl Regex {
         for found in self.0.captures_iter(text) {
             goes_on().map_err(NotReplaced::Stopped)?;
             let whole = found.get_match();
-            out.push_str(&text[end..whole.start()]);
+            let kept = &text[end..whole.start()];
             let longest = to.len().saturating_add(groups.saturating_mul(whole.len()));
-            if out.len().saturating_add(longest) > limit {
+            if (out.len() + kept.len()).saturating_add(longest) > limit {
                 return Err(NotReplaced::TooLong);
             }
+            out.push_str(kept);
             found.expand(to, &mut out);
             end = whole.end();
         }
-        out.push_str(&text[end..]);
-        if out.len() > limit {
+        if out.len() + text.len() - end > limit {
             return Err(NotReplaced::TooLong);
         }
+        out.push_str(&text[end..]);
         Ok(out)
     }
 

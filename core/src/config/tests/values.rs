@@ -69,6 +69,8 @@ memory = "1MiB"
 call_depth = 8
 string = "1KiB"
 items = 10
+body = "2KiB"
+bodies = "3MiB"
 fetches = 3
 fetch_timeout = "700ms"
 fetch_body = "4KiB"
@@ -164,6 +166,8 @@ fn every_key_reaches_the_model() {
             call_depth: 8,
             string: 1024,
             items: 10,
+            body: 2048,
+            bodies: 3 * 1024 * 1024,
             fetches: 3,
             fetch_timeout: millis(700),
             fetch_body: 4096,

@@ -36,7 +36,7 @@ fn moved(place: &str, by: usize) -> String {
 
 #[test]
 fn after_it_was_sent() {
-    let message = "error: the request was sent already: it can't be changed in `on_response` \
+    let message = "error: the request was sent already: it can't be changed once the response is there \
                    (change it in `on_request`, or change `res`)";
     for (template, place) in CHANGES {
         let (source, longer) = source(template, "req, res", "()");

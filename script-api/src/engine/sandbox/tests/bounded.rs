@@ -120,6 +120,7 @@ fn attempt(
         status: http::StatusCode::OK,
         headers: request.headers.clone(),
         is_local: false,
+        body: "{\"a\":[1]}".into(),
     };
     let run = || engine.eval_ast_with_scope::<Dynamic>(&mut scope, call);
     current::begin(HookKind::OnResponse);
