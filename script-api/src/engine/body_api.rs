@@ -43,6 +43,9 @@ pub(super) fn register(engine: &mut Engine, limits: &Limits) {
 /// A body of so many bytes takes a native as long as many operations.
 const LARGE: usize = 4096;
 
+/// Bytes of a body that is made as JSON: it doubles while it is written, and a native may take 1 MiB at once.
+const LONGEST_JSON: usize = 512 * 1024;
+
 /// The handle of a body that is at hand.
 pub(super) fn handle(body: Option<&Bytes>) -> NativeResult<ScriptBody> {
     let body = body.ok_or_else(|| {
@@ -60,7 +63,9 @@ pub(super) fn bytes_of(value: &Dynamic, longest: usize) -> NativeResult<Bytes> {
     } else if let Ok(blob) = value.as_blob_ref() {
         Bytes::copy_from_slice(&blob)
     } else if value.is_map() || value.is_array() {
-        json::encode_within(value, longest).map_err(error)?.into()
+        json::encode_within(value, longest.min(LONGEST_JSON))
+            .map_err(error)?
+            .into()
     } else if value.is_unit() {
         Bytes::new()
     } else {

@@ -78,7 +78,7 @@ impl Regex {
         limit: usize,
         mut goes_on: impl FnMut() -> Result<(), E>,
     ) -> Result<String, NotReplaced<E>> {
-        let mut out = String::with_capacity(text.len().min(limit));
+        let mut out = String::new();
         let mut end = 0;
         // No group is longer than its match, so this much at most is put in its place.
         let groups = to.matches('$').count();
@@ -89,6 +89,9 @@ impl Regex {
             let longest = to.len().saturating_add(groups.saturating_mul(whole.len()));
             if (out.len() + kept.len()).saturating_add(longest) > limit {
                 return Err(NotReplaced::TooLong);
+            }
+            if end == 0 {
+                out.reserve(text.len().min(limit));
             }
             out.push_str(kept);
             found.expand(to, &mut out);
