@@ -123,6 +123,11 @@ impl Generation {
         });
     }
 
+    /// The pools that the program names, in the order of their numbers.
+    pub fn pools(&self) -> impl Iterator<Item = &Pool> {
+        self.by_pool.iter().map(|(pool, _)| &**pool)
+    }
+
     /// A pool and its counters.
     pub fn pool(&self, id: PoolId) -> &(Arc<Pool>, Arc<PoolMetrics>) {
         &self.by_pool[id.index()]

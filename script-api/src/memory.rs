@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
 use crate::{
-    request::{Facts, Request},
+    request::{Attempt, Facts, Request, Target},
     response::Response,
 };
 
@@ -122,6 +122,15 @@ impl Request for MemoryRequest {
     }
     fn facts(&self) -> Facts<'_> {
         Facts::default()
+    }
+    fn attempt(&self) -> Attempt<'_> {
+        Attempt {
+            number: 1,
+            last_error: None,
+        }
+    }
+    fn targets(&self) -> Vec<Target> {
+        Vec::new()
     }
     fn body(&self) -> Option<&Bytes> {
         self.body.as_ref()

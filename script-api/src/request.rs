@@ -25,6 +25,28 @@ pub struct Facts<'a> {
     pub error: Option<Cow<'a, str>>,
 }
 
+/// Which attempt to reach an upstream a `.to` function is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Attempt<'a> {
+    /// 1 for the first one.
+    pub number: u32,
+    /// Why the one before it failed; `None` for the first one.
+    pub last_error: Option<&'a str>,
+}
+
+/// Where requests of a pool can go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    /// The pool.
+    pub pool: String,
+    /// `10.0.0.1:8080`, `[fd00::1]:8080` or `unix:/run/app.sock`.
+    pub address: String,
+    /// Requests that it has now.
+    pub active: usize,
+    /// Whether it was the one that failed last for this request.
+    pub failed: bool,
+}
+
 /// A request that a program can look at and change. The proxy implements it over the server's own
 /// request, without copying; [`crate::memory::MemoryRequest`] holds one in memory.
 pub trait Request {
@@ -64,6 +86,10 @@ pub trait Request {
     fn set_path(&mut self, path: &str);
     /// What is known of the way that it took.
     fn facts(&self) -> Facts<'_>;
+    /// Which attempt to reach an upstream a `.to` function is asked for.
+    fn attempt(&self) -> Attempt<'_>;
+    /// Where requests can go now, for all pools.
+    fn targets(&self) -> Vec<Target>;
     /// The whole body, in `on_request_body` and from then on; `None` when it was not read.
     fn body(&self) -> Option<&Bytes>;
     /// Replaces the body that goes to the upstream.

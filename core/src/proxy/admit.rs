@@ -19,6 +19,7 @@ use super::{
     path,
     view::RequestView,
 };
+use crate::worker::Handle;
 
 /// Where a request goes.
 pub(super) enum Admission {
@@ -217,6 +218,28 @@ async fn go(route: &Route, exchange: &mut Exchange<'_>) -> Result<Admission, Sto
         Choice::Pool(pool) => to(pool, exchange),
         Choice::Split(split) => to(split.pick(fastrand::u64(..)), exchange),
     })
+}
+
+/// Asks a `.to` function again that wants to know of each attempt, once one has failed. `None` when the
+/// route has no such function: the pool stays.
+pub(super) async fn again(session: &mut Session, context: &mut Context) -> Option<Admission> {
+    let Context { handle, state, .. } = context;
+    let hook = asked_again(handle, state)?;
+    let mut exchange = Exchange::request(session, handle, state);
+    Some(match hooks::run(hook, &mut exchange).await {
+        Ok(Choice::Answer(answer)) => Admission::Answer(answer),
+        Ok(Choice::Pool(pool)) => to(pool, &mut exchange),
+        Ok(Choice::Split(split)) => to(split.pick(fastrand::u64(..)), &mut exchange),
+        Err(stopped) => stopped.into(),
+    })
+}
+
+/// The `.to` function of the route that is asked for each attempt.
+pub(super) fn asked_again(handle: &Handle, state: &State) -> Option<HookId> {
+    match handle.route(state.route?).destination {
+        Destination::Function(hook) if handle.program.hook(hook).is_told_the_attempt => Some(hook),
+        _ => None,
+    }
 }
 
 /// Where a destination leads that is no function. `None` for functions.

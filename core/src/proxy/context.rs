@@ -78,6 +78,8 @@ pub(super) struct Rare {
     pub(super) response_body: Option<ResponseBody>,
     /// When the header of the upstream's response was there.
     pub(super) upstream_answered: Option<Instant>,
+    /// Why the last attempt to reach an upstream failed.
+    pub(super) last_error: Option<&'static str>,
     /// Why the request failed, for `on_log`.
     pub(super) failure: Option<String>,
 }

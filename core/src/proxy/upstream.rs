@@ -7,6 +7,7 @@ use pingora_error::{Error, ErrorSource, ErrorType, OrErr as _, Result};
 use pingora_proxy::Session;
 
 use super::{
+    admit::asked_again,
     context::{Context, Refusal},
     deadline::Deadline,
 };
@@ -58,6 +59,22 @@ pub(super) fn peer(context: &mut Context) -> Result<Box<HttpPeer>> {
     Ok(peer)
 }
 
+/// Whether the route's function is asked once more, since there was nobody in the pool that it chose; that
+/// counts as an attempt.
+pub(super) fn may_ask_again(context: &mut Context) -> bool {
+    let Context { handle, state, .. } = context;
+    let unavailable = state
+        .refusal
+        .as_ref()
+        .is_some_and(|refusal| refusal.status == 503);
+    if !unavailable || state.attempts >= CONNECT_ATTEMPTS || asked_again(handle, state).is_none() {
+        return false;
+    }
+    state.attempts += 1;
+    state.rare().last_error = Some("unavailable");
+    state.attempts < CONNECT_ATTEMPTS
+}
+
 /// Counts a connection that stands, and watches the route's `.timeout` on it.
 pub(super) fn connected(fd: RawFd, reused: bool, context: &mut Context) -> Result<()> {
     let Context { handle, state, .. } = context;
@@ -93,6 +110,9 @@ pub(super) fn connect_failed(context: &mut Context, mut error: Box<Error>) -> Bo
             reason.name(),
             state.attempts,
         );
+    }
+    if asked_again(handle, state).is_some() {
+        state.rare().last_error = Some(reason.name());
     }
     match reason {
         // Another try needs what has just run out.

@@ -8,7 +8,7 @@ use std::{
 
 use bytes::Bytes;
 use edgewright_script::{
-    request::{Facts, Request},
+    request::{Attempt, Facts, Request, Target},
     response::Response,
 };
 use http::{HeaderName, HeaderValue, StatusCode, Version};
@@ -143,6 +143,29 @@ impl Request for RequestView<'_> {
 
     fn facts(&self) -> Facts<'_> {
         facts(self.session, self.generation, self.state)
+    }
+
+    fn attempt(&self) -> Attempt<'_> {
+        Attempt {
+            number: u32::from(self.state.attempts) + 1,
+            last_error: self.state.rare.as_ref().and_then(|rare| rare.last_error),
+        }
+    }
+
+    fn targets(&self) -> Vec<Target> {
+        let failed = self.state.picked.as_ref().map(Picked::address);
+        let pools = self.generation.pools();
+        let targets = pools.flat_map(|pool| {
+            let status = pool.snapshot();
+            let name = status.name;
+            status.endpoints.into_iter().map(move |endpoint| Target {
+                pool: name.clone(),
+                failed: failed == Some(endpoint.address.as_str()),
+                address: endpoint.address,
+                active: endpoint.in_flight,
+            })
+        });
+        targets.collect()
     }
 
     fn body(&self) -> Option<&Bytes> {

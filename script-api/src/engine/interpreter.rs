@@ -223,7 +223,7 @@ fn bodies(program: &Program, ast: &AST, closures: &Closures) -> Result<Vec<Body>
         .collect();
     let body = |hook: &Hook| {
         let captures = &hook.function.captures;
-        let parameters = captures.len() + hook.kind.arguments();
+        let parameters = captures.len() + hook.arguments();
         let function = functions.get(&(hook.function.name.as_str(), parameters))?;
         let position = Position::NONE;
         let block = StmtBlock::new(syntax::body(function), position, position);

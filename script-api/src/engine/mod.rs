@@ -8,6 +8,7 @@
 
 mod absent;
 mod answer_api;
+mod attempt_api;
 mod blob_api;
 mod body_api;
 mod budget;
@@ -47,6 +48,7 @@ mod time_api;
 mod value_api;
 mod written;
 
+pub use attempt_api::ATTEMPT_PROPERTIES;
 pub use budget::{MemoryCounter, count_memory_with};
 pub use clock::set_clock;
 pub use current::Subject;

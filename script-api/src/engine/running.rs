@@ -12,6 +12,7 @@ use rhai::{Dynamic, EvalAltResult};
 use smallvec::smallvec;
 
 use super::{
+    attempt_api::AttemptHandle,
     budget,
     coroutine::{Pause, Task, Wake},
     current::{self, Subject},
@@ -73,6 +74,9 @@ impl<V: Said> Running<V> {
         let arguments: Arguments = match state.program.hook(hook).kind {
             HookKind::OnResponse | HookKind::OnResponseBody | HookKind::OnLog => {
                 smallvec![Dynamic::from(RequestHandle), Dynamic::from(ResponseHandle)]
+            }
+            HookKind::To if state.program.hook(hook).is_told_the_attempt => {
+                smallvec![Dynamic::from(RequestHandle), Dynamic::from(AttemptHandle)]
             }
             _ => smallvec![Dynamic::from(RequestHandle)],
         };

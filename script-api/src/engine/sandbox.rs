@@ -11,7 +11,7 @@ use rhai::{
 };
 
 use super::{
-    absent, answer_api, blob_api, body_api, by_name, coding_api, collections,
+    absent, answer_api, attempt_api, blob_api, body_api, by_name, coding_api, collections,
     current::{NativeResult, error},
     digest_api, equality, jwt,
     limits::Limits,
@@ -64,6 +64,7 @@ pub(crate) fn engine(limits: &Limits, path_policy: &PathPolicy) -> Engine {
     request_api::register(&mut engine, *path_policy, limits.items);
     response_api::register(&mut engine, limits);
     body_api::register(&mut engine, limits);
+    attempt_api::register(&mut engine, limits.items);
     answer_api::register(&mut engine);
     reply_api::register(&mut engine, limits);
     value_api::register(&mut engine, limits.string, limits.body);

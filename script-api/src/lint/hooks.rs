@@ -9,6 +9,7 @@ use crate::program::HookKind;
 pub(super) enum Subject {
     Request,
     Response,
+    Attempt,
 }
 
 impl HookKind {
@@ -58,7 +59,10 @@ pub(super) fn candidates<'p>(
 /// number doesn't fit: nothing is known of them then.
 fn subjects(function: &Function, kind: HookKind) -> Option<&'static [Subject]> {
     let own = function.params.len().checked_sub(function.captured)?;
-    let subjects = kind.subjects();
+    let subjects = match (kind, own) {
+        (HookKind::To, 2) => &[Subject::Request, Subject::Attempt],
+        _ => kind.subjects(),
+    };
     (subjects.len() == own).then_some(subjects)
 }
 

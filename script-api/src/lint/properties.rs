@@ -9,6 +9,7 @@ use super::names::did_you_mean;
 use super::program::Program;
 use super::scope::Scope;
 use super::walk::Check;
+use crate::engine::ATTEMPT_PROPERTIES;
 use crate::suggest::nearest;
 
 pub(super) struct Properties<'a> {
@@ -23,6 +24,7 @@ impl<'a> Properties<'a> {
         match self.parameters.subject(name, scope)? {
             Subject::Request => Some((self.known.request_properties, "request")),
             Subject::Response => Some((self.known.response_properties, "response")),
+            Subject::Attempt => Some((ATTEMPT_PROPERTIES, "attempt")),
         }
     }
 }

@@ -211,6 +211,11 @@ impl Builder<'_> {
     /// Adds a hook whose function must exist with the right number of parameters.
     fn hook(&mut self, kind: HookKind, function: Function, place: &Place) -> HookId {
         let wanted = function.captures.len() + kind.arguments();
+        let arities = self.arities.get(&function.name);
+        let is_told_the_attempt = kind == HookKind::To
+            && arities
+                .is_some_and(|known| !known.contains(&wanted) && known.contains(&(wanted + 1)));
+        let wanted = wanted + usize::from(is_told_the_attempt);
         match self.arities.get(&function.name) {
             None => {
                 let known = self.arities.keys().filter(|name| !name.contains('$'));
@@ -238,6 +243,7 @@ impl Builder<'_> {
         self.hooks.push(Hook {
             kind,
             function,
+            is_told_the_attempt,
             place: place.clone(),
         });
         HookId(number(self.hooks.len() - 1))

@@ -66,7 +66,7 @@ pub enum HookKind {
     OnResponseBody,
     /// `on_log(req, res)`: looks at what was.
     OnLog,
-    /// `to(req)`: names a pool or a split, or answers.
+    /// `to(req)` or `to(req, attempt)`: names a pool or a split, or answers.
     To,
     /// `respond(req)`: answers.
     Respond,
@@ -125,8 +125,17 @@ pub struct Hook {
     pub kind: HookKind,
     /// The function, with what it captured.
     pub function: Function,
+    /// Whether a `.to` function takes a second argument, so that it is asked again for each attempt.
+    pub is_told_the_attempt: bool,
     /// Where it was handed over, or where its body begins when that is known.
     pub place: Place,
+}
+
+impl Hook {
+    /// How many arguments it is given, captured values apart.
+    pub fn arguments(&self) -> usize {
+        self.kind.arguments() + usize::from(self.is_told_the_attempt)
+    }
 }
 
 /// A pool that the program names.
