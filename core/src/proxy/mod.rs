@@ -1,7 +1,7 @@
 //! Pingora's phases, driving the program.
 //!
 //! The way of a request: [`hygiene`] refuses what no edge should pass on; [`admit`] finds the
-//! normal form, the route, runs the hooks and chooses the destination; [`upstream`] chooses the
+//! normal form, the route, asks its [`gates`], runs the hooks and chooses the destination; [`upstream`] chooses the
 //! endpoint; [`filters`] change headers and paths on the way out and back; [`local`] writes what
 //! the proxy answers itself.
 
@@ -11,6 +11,7 @@ mod client;
 mod context;
 mod deadline;
 mod filters;
+mod gates;
 mod hooks;
 pub mod hygiene;
 mod local;

@@ -270,6 +270,7 @@ impl Builder<'_> {
             methods: draft.methods,
             conditions: draft.conditions,
             when: hooks.when,
+            gates: draft.gates.build(),
             on_request: hooks.on_request,
             on_request_body: hooks.on_request_body,
             on_response: hooks.on_response,

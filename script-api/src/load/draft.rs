@@ -4,7 +4,7 @@ use std::{cell::RefCell, rc::Rc, sync::Arc, time::Duration};
 
 use rhai::{FnPtr, NativeCallContext, Position};
 
-use super::states::Made;
+use super::{gate_draft::GatesDraft, states::Made};
 use crate::{
     answer::Answer,
     diagnostic::{Diagnostic, Place},
@@ -63,6 +63,7 @@ pub(super) struct RouteDraft {
     pub(super) place: Place,
     pub(super) methods: Vec<String>,
     pub(super) conditions: Vec<Condition>,
+    pub(super) gates: GatesDraft,
     pub(super) hooks: Vec<HookDraft>,
     pub(super) destination: Option<(DestinationDraft, Place)>,
     pub(super) strip_prefix: Option<String>,

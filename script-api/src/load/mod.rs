@@ -5,6 +5,8 @@
 
 mod build;
 mod draft;
+mod gate_draft;
+mod gate_dsl;
 mod hook_dsl;
 mod inputs;
 mod link;
@@ -71,6 +73,7 @@ pub fn load(inputs: &Inputs) -> Result<Loaded, LoadError> {
     site_dsl::register(&mut engine, &draft);
     route_dsl::register(&mut engine);
     hook_dsl::register(&mut engine, &draft);
+    gate_dsl::register(&mut engine);
     inputs::register(&mut engine, inputs, &draft);
     states::register(&mut engine, &draft);
     engine::refuse_while_loading(&mut engine);

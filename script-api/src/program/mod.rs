@@ -2,11 +2,13 @@
 
 mod bodies;
 mod condition;
+mod gates;
 mod matching;
 mod route;
 
 pub use bodies::{BodyHook, Later};
 pub use condition::{Condition, Test};
+pub use gates::{Gate, Gates};
 pub use matching::{Found, Match};
 pub use route::{Destination, HeaderChange, Route, Split};
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http::{HeaderName, HeaderValue, StatusCode};
 
-use super::{Condition, HookId, Later, PoolId, SiteId};
+use super::{Condition, Gates, HookId, Later, PoolId, SiteId};
 use crate::{
     answer::Answer,
     diagnostic::Place,
@@ -28,6 +28,8 @@ pub struct Route {
     pub conditions: Vec<Condition>,
     /// Conditions that are functions; all must hold.
     pub when: Vec<HookId>,
+    /// What is asked before any hook runs; most routes have none.
+    pub gates: Option<Box<Gates>>,
     /// Hooks before the destination is chosen: of all sites, of the site, of the route.
     pub on_request: Vec<HookId>,
     /// Hooks that have the body of the request, in the same order.
@@ -48,6 +50,20 @@ pub struct Route {
     pub response_headers: Vec<HeaderChange>,
     /// How long the upstream may take until its response header is complete.
     pub timeout: Option<Duration>,
+}
+
+impl Route {
+    /// Whether a request takes it without any script.
+    pub fn needs_no_hook(&self) -> bool {
+        let function = matches!(
+            self.destination,
+            Destination::Function(_) | Destination::RespondFunction(_)
+        );
+        !function
+            && self.when.is_empty()
+            && self.on_request.is_empty()
+            && self.on_request_body.is_empty()
+    }
 }
 
 /// Where a request goes.
