@@ -60,6 +60,9 @@ pub(super) async fn admit(session: &mut Session, context: &mut Context) -> Admis
         Err(error) => return Admission::Refuse(Refusal::new(400, error.to_string())),
     }
     let mut exchange = Exchange::request(session, handle, state);
+    if let Some(answer) = gates::preflight(&mut exchange) {
+        return answer;
+    }
     let found = find(&mut exchange, &[]);
     match without_hooks(&found, &mut exchange) {
         Some(admission) => admission,
@@ -76,6 +79,9 @@ fn without_hooks(found: &Found<'_>, exchange: &mut Exchange<'_>) -> Option<Admis
     match found {
         Found::Route(route) if route.needs_no_hook() => {
             gates::ask(route, exchange).or_else(|| native(&route.destination, exchange))
+        }
+        Found::Nothing | Found::Site(..) if exchange.state.long_body => {
+            gates::refuse_unrouted(exchange)
         }
         Found::Nothing => Some(Admission::Refuse(Refusal::new(404, "no route"))),
         Found::Site(site, allow) if site.on_request.is_empty() => Some(unrouted(allow.as_deref())),

@@ -10,7 +10,7 @@ use crate::{
     diagnostic::{Diagnostic, Place},
     frozen::{Frozen, Function},
     program::{Condition, HeaderChange, HookKind, PoolDeclaration},
-    router::{HostPattern, Pattern},
+    router::{HostPattern, Pattern, Substitution},
     source::Source,
 };
 
@@ -68,6 +68,7 @@ pub(super) struct RouteDraft {
     pub(super) destination: Option<(DestinationDraft, Place)>,
     pub(super) strip_prefix: Option<String>,
     pub(super) rewrite: Option<(String, Place)>,
+    pub(super) rewrite_regex: Option<(Substitution, Place)>,
     pub(super) request_headers: Vec<HeaderChange>,
     pub(super) response_headers: Vec<HeaderChange>,
     pub(super) timeout: Option<Duration>,

@@ -83,6 +83,7 @@ fn add_route(
         destination: None,
         strip_prefix: None,
         rewrite: None,
+        rewrite_regex: None,
         request_headers: Vec::new(),
         response_headers: Vec::new(),
         timeout: None,

@@ -8,7 +8,7 @@ use super::{Condition, Gates, HookId, Later, PoolId, SiteId};
 use crate::{
     answer::Answer,
     diagnostic::Place,
-    router::{Pattern, Template},
+    router::{Pattern, Substitution, Template},
 };
 
 /// A route and its native filters.
@@ -44,6 +44,8 @@ pub struct Route {
     pub strip_prefix: Option<String>,
     /// What the path becomes.
     pub rewrite: Option<Template>,
+    /// What is replaced in the path that is left.
+    pub rewrite_regex: Option<Substitution>,
     /// Changes to the request's header, after all hooks.
     pub request_headers: Vec<HeaderChange>,
     /// Changes to the response's header, after all hooks.
