@@ -199,7 +199,7 @@ fn the_bounds_are_the_bounds() {
 #[test]
 fn programs_in_the_documentation_load() {
     let mut tried = 0;
-    for document in ["README.md", "docs/routes.md"] {
+    for document in ["README.md", "docs/routes.md", "docs/limits-and-access.md"] {
         // A block that begins with the name of a file is that file, for the blocks behind it.
         let mut files: Vec<(String, String)> = Vec::new();
         for program in blocks(&read(document), "rhai") {
@@ -301,10 +301,14 @@ fn links_inside_the_documentation_lead_somewhere() {
         "README.md",
         "docs/architecture.md",
         "docs/configuration.md",
+        "docs/limits-and-access.md",
         "docs/operations.md",
         "docs/routes.md",
-        "examples/quickstart/README.md",
+        "examples/cidr-gate/README.md",
+        "examples/cors/README.md",
         "examples/modules/README.md",
+        "examples/quickstart/README.md",
+        "examples/rate-limit/README.md",
     ] {
         let text = read(document);
         for link in text.split("](").skip(1) {

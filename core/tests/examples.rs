@@ -8,7 +8,7 @@ mod support;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use support::client::get;
+use support::client::{get, post, request};
 use support::command::edgewright;
 use support::launch::serving;
 use support::upstream::{Upstream, ok};
@@ -119,6 +119,88 @@ fn the_modules_serve() {
         "web GET /billing/7"
     );
     assert_eq!(web.last_request().headers("x-client"), ["alice"]);
+}
+
+#[test]
+fn the_cidr_gate_serves() {
+    let web = Upstream::fixed("web");
+    let proxy = serving(&text("cidr-gate", "routes.rhai"))
+        .settings("[trusted_proxies]\ncidrs = [\"127.0.0.0/8\"]")
+        .pool("web", web.address())
+        .start();
+    let from = |target: &str, client: &str| {
+        let response = proxy.send(&get(target).header("x-forwarded-for", client));
+        (response.status, response.text())
+    };
+    assert_eq!(proxy.text("/where"), "127.0.0.1 is outside\n");
+    assert_eq!(from("/where", "10.1.2.3").1, "10.1.2.3 is the office\n");
+    for (target, client, status) in [
+        ("/admin/x", "10.1.2.3", 200),
+        ("/admin/x", "10.9.0.1", 403),
+        ("/admin/x", "203.0.113.5", 403),
+        ("/admin/x", "10.1.2.3, 203.0.113.5", 403),
+        ("/x", "203.0.113.5", 200),
+        ("/x", "192.0.2.1", 403),
+    ] {
+        assert_eq!(from(target, client).0, status, "{target} from {client}");
+    }
+    assert_eq!(web.hits(), 2);
+}
+
+#[test]
+fn the_rate_limit_serves() {
+    let web = Upstream::fixed("web");
+    let proxy = serving(&text("rate-limit", "routes.rhai"))
+        .pool("web", web.address())
+        .start();
+    let statuses: Vec<u16> = (0..6)
+        .map(|_| proxy.send(&post("/login", "")).status)
+        .collect();
+    // All within one minute, or the last one begins the next.
+    assert_eq!(statuses[..5], [200; 5]);
+    let with_key = |target: &str, key: &str| proxy.send(&get(target).header("x-api-key", key));
+    assert_eq!(with_key("/quota", "a").text(), "1000 left\n");
+    assert_eq!(with_key("/api/x", "a").status, 200);
+    assert_eq!(with_key("/quota", "a").text(), "999 left\n");
+    assert_eq!(with_key("/api/reports/x", "a").status, 200);
+    assert_eq!(with_key("/quota", "a").text(), "989 left\n");
+    assert_eq!(proxy.get("/api/reports/x").status, 401);
+    for _ in 0..98 {
+        assert_eq!(with_key("/api/reports/x", "a").status, 200);
+    }
+    let refused = with_key("/api/reports/x", "a");
+    assert_eq!(
+        (refused.status, refused.text().as_str()),
+        (429, "slow down\n")
+    );
+    let wait: u64 = refused.header("retry-after").unwrap().parse().unwrap();
+    assert!((1..=7200).contains(&wait), "{wait}");
+    assert_eq!(with_key("/api/x", "a").status, 429);
+}
+
+#[test]
+fn cors_serves() {
+    let web = Upstream::fixed("web");
+    let proxy = serving(&text("cors", "routes.rhai"))
+        .pool("web", web.address())
+        .start();
+    let ask = |target: &str, origin: &str| {
+        let asked = request("OPTIONS", target)
+            .header("origin", origin)
+            .header("access-control-request-method", "PUT");
+        proxy.send(&asked)
+    };
+    let allowed = ask("/api/x", "https://x.preview.example");
+    assert_eq!(allowed.status, 204);
+    let methods = allowed.header("access-control-allow-methods");
+    assert_eq!(methods, Some("GET, PUT, DELETE"));
+    assert_eq!(ask("/api/x", "https://evil.example").status, 403);
+    assert_eq!(ask("/static/x", "https://evil.example").status, 204);
+    let refused = proxy.send(&get("/api/x").header("origin", "https://app.example"));
+    assert_eq!(refused.status, 401);
+    let origin = refused.header("access-control-allow-origin");
+    assert_eq!(origin, Some("https://app.example"));
+    assert_eq!(web.hits(), 0);
 }
 
 /// The files of an example fit together: its settings name the pools that its program uses.

@@ -7,7 +7,7 @@ use rhai::{AST, ASTNode, Array, Dynamic, Expr, FnPtr, Map};
 use crate::{
     answer::Answer,
     engine::{Local, ScriptAnswer, is_out_of_memory},
-    state::{Cache, Counter, Rate, State},
+    state::{Cache, Concurrency, Counter, Rate, State},
     values::{Cidr, Regex, Table},
 };
 
@@ -44,7 +44,7 @@ pub enum Frozen {
     Regex(Regex),
     /// `respond(..)`, `redirect(..)`
     Answer(Answer),
-    /// `rate(..)`, `counter(..)`, `cache(..)`
+    /// `rate(..)`, `counter(..)`, `cache(..)`, `concurrency(..)`
     State(State),
     /// A function of the program, or a closure with what it captured
     Function(Function),
@@ -97,6 +97,7 @@ impl Frozen {
             Self::State(State::Rate(rate)) => Dynamic::from(Local::new(rate.clone())),
             Self::State(State::Counter(counter)) => Dynamic::from(Local::new(counter.clone())),
             Self::State(State::Cache(cache)) => Dynamic::from(Local::new(cache.clone())),
+            Self::State(State::Concurrency(slots)) => Dynamic::from(Local::new(slots.clone())),
             Self::Function(function) => function.thaw(closures),
         }
     }
@@ -253,6 +254,11 @@ fn freeze(value: &Dynamic, depth: usize) -> Result<Frozen, String> {
     }
     if let Some(cache) = value.read_lock::<Local<Cache>>() {
         return Ok(Frozen::State(State::Cache(Cache::clone(&cache))));
+    }
+    if let Some(slots) = value.read_lock::<Local<Concurrency>>() {
+        return Ok(Frozen::State(State::Concurrency(Concurrency::clone(
+            &slots,
+        ))));
     }
     if let Some(pointer) = value.read_lock::<FnPtr>() {
         let captures = pointer.iter_curry().map(|item| freeze(item, depth + 1));

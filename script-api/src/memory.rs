@@ -1,13 +1,17 @@
 //! A request and a response in memory: what tests, benchmarks and tools run a program against.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::{
+    net::{IpAddr, Ipv4Addr},
+    sync::Arc,
+};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
 use crate::{
-    request::{Attempt, Facts, Request, Target},
+    request::{Attempt, Facts, MOST_SLOTS, Request, Target},
     response::Response,
+    state::Slot,
 };
 
 /// A request without a socket.
@@ -31,6 +35,8 @@ pub struct MemoryRequest {
     pub params: Vec<(String, String)>,
     /// The body, once it was read.
     pub body: Option<Bytes>,
+    /// Slots that it holds.
+    pub slots: Vec<Arc<Slot>>,
 }
 
 impl MemoryRequest {
@@ -48,6 +54,7 @@ impl MemoryRequest {
             client_ip: IpAddr::V4(Ipv4Addr::LOCALHOST),
             params: Vec::new(),
             body: None,
+            slots: Vec::new(),
         }
     }
 
@@ -140,6 +147,13 @@ impl Request for MemoryRequest {
     }
     fn id(&mut self) -> String {
         "memory".to_owned()
+    }
+    fn hold(&mut self, slot: Slot) -> bool {
+        let has_room = self.slots.len() < MOST_SLOTS;
+        if has_room {
+            self.slots.push(Arc::new(slot));
+        }
+        has_room
     }
 }
 

@@ -6,6 +6,11 @@ use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
 use percent_encoding::percent_decode_str;
 
+use crate::state::Slot;
+
+/// Slots that one request may hold.
+pub const MOST_SLOTS: usize = 16;
+
 /// What is known of the way that a request took.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Facts<'a> {
@@ -96,6 +101,9 @@ pub trait Request {
     fn set_body(&mut self, body: Bytes);
     /// An identifier of this request, made when it is first asked for.
     fn id(&mut self) -> String;
+    /// Keeps a slot until the request has ended, however it ends. False when it holds [`MOST_SLOTS`]
+    /// already; the slot is given back then.
+    fn hold(&mut self, slot: Slot) -> bool;
 }
 
 /// A header's bytes as text: UTF-8 when they are that, else byte by byte as ISO 8859-1, so that no

@@ -24,11 +24,12 @@ pub(super) fn run(path: &Path) -> ExitCode {
     }
 }
 
-const HEADINGS: [&str; 6] = [
+const HEADINGS: [&str; 7] = [
     "HOST",
     "METHODS",
     "PATH",
     "CONDITIONS",
+    "GATES",
     "HOOKS",
     "DESTINATION",
 ];
@@ -38,7 +39,7 @@ fn table(program: &Program) -> String {
     let mut routes: Vec<&Route> = program.routes.iter().collect();
     // Of one site they are in order already; of sites the most specific host is searched.
     routes.sort_by_key(|route| program.site(route.site).hosts.iter().map(breadth).min());
-    let rows: Vec<[String; 6]> = routes.iter().map(|route| row(program, route)).collect();
+    let rows: Vec<[String; 7]> = routes.iter().map(|route| row(program, route)).collect();
     let mut widths = HEADINGS.map(str::len);
     for row in &rows {
         for (width, cell) in widths.iter_mut().zip(row) {
@@ -61,7 +62,7 @@ fn breadth(host: &HostPattern) -> (u8, Reverse<usize>) {
     }
 }
 
-fn line(cells: &[String; 6], widths: [usize; 6], last: &str) -> String {
+fn line(cells: &[String; 7], widths: [usize; 7], last: &str) -> String {
     let mut line = String::new();
     for (cell, width) in cells.iter().zip(widths) {
         line.push_str(&format!("{cell:width$}  "));
@@ -71,7 +72,7 @@ fn line(cells: &[String; 6], widths: [usize; 6], last: &str) -> String {
     line
 }
 
-fn row(program: &Program, route: &Route) -> [String; 6] {
+fn row(program: &Program, route: &Route) -> [String; 7] {
     let hosts = &program.site(route.site).hosts;
     let hosts: Vec<String> = hosts.iter().map(ToString::to_string).collect();
     let methods = if route.methods.is_empty() {
@@ -84,6 +85,7 @@ fn row(program: &Program, route: &Route) -> [String; 6] {
         methods,
         route.pattern.to_string(),
         conditions(program, route),
+        gates(route),
         hooks(program, &[&route.on_request, &route.on_response]),
         destination(program, &route.destination),
     ]
@@ -124,6 +126,12 @@ fn conditions(program: &Program, route: &Route) -> String {
             .map(|&hook| format!("when:{}", function(program, hook))),
     );
     or_dash(parts)
+}
+
+/// The route's methods that can refuse a request before its hooks, in the order in which they are asked.
+fn gates(route: &Route) -> String {
+    let gates = route.gates.iter().flat_map(|gates| gates.asked());
+    or_dash(gates.map(|gate| gate.name().to_owned()).collect())
 }
 
 fn hooks(program: &Program, hooks: &[&Vec<HookId>]) -> String {

@@ -53,6 +53,18 @@ fn routes(routes: &[Arc<RouteMetrics>], families: &mut Families) {
             }
         }
     }
+    {
+        let mut family = families.family(
+            "edgewright_gate_refusals_total",
+            "Requests that a gate of the route has refused, by route and gate.",
+            Kind::Counter,
+        );
+        for route in routes {
+            for (gate, total) in route.refusals() {
+                family.add(&[("route", route.label()), ("gate", gate)], total as f64);
+            }
+        }
+    }
     let mut family = families.family(
         "edgewright_script_failures_total",
         "Failed hook calls by route, hook and kind.",

@@ -3,7 +3,7 @@
 use super::latency::{HistogramSample, Latency};
 use super::shard::Sharded;
 use super::status::{self, StatusCounters};
-use edgewright_script::engine::FailureKind;
+use edgewright_script::{engine::FailureKind, program::Gate};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -32,6 +32,9 @@ struct Requests {
 #[derive(Debug, Default)]
 struct Failures([[AtomicU64; FailureKind::ALL.len()]; HOOKS.len()]);
 
+#[derive(Debug, Default)]
+struct Refusals([AtomicU64; Gate::ALL.len()]);
+
 /// The counters of one route label. Kept by label over reloads, see
 /// [`Metrics::register_routes`](super::Metrics::register_routes).
 #[derive(Debug)]
@@ -41,6 +44,8 @@ pub struct RouteMetrics {
     requests: Sharded<Requests>,
     /// Most routes never fail: nothing is set aside before the first failure.
     failures: OnceLock<Sharded<Failures>>,
+    /// As little, before the first refusal.
+    refusals: OnceLock<Sharded<Refusals>>,
 }
 
 impl RouteMetrics {
@@ -50,6 +55,7 @@ impl RouteMetrics {
             shards,
             requests: Sharded::new(shards),
             failures: OnceLock::new(),
+            refusals: OnceLock::new(),
         }
     }
 
@@ -77,6 +83,25 @@ impl RouteMetrics {
             .unwrap_or(HOOKS.len() - 1);
         let failures = self.failures.get_or_init(|| Sharded::new(self.shards));
         failures.mine().0[hook][kind as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts one request that `gate` has refused.
+    pub fn refused_by(&self, gate: Gate) {
+        let refusals = self.refusals.get_or_init(|| Sharded::new(self.shards));
+        refusals.mine().0[gate as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Refusals as (gate, count); none that are zero.
+    pub(super) fn refusals(&self) -> Vec<(&'static str, u64)> {
+        let Some(shards) = self.refusals.get() else {
+            return Vec::new();
+        };
+        let total = |gate: Gate| {
+            let counters = shards.used().map(|shard| &shard.0[gate as usize]);
+            let total: u64 = counters.map(|n| n.load(Ordering::Relaxed)).sum();
+            (total > 0).then_some((gate.name(), total))
+        };
+        Gate::ALL.into_iter().filter_map(total).collect()
     }
 
     /// Requests by status label; none that are zero.
@@ -128,6 +153,16 @@ mod tests {
             route.failures(),
             [("on_request", "time", 2), ("other", "panic", 1)]
         );
+    }
+
+    #[test]
+    fn refusals_are_counted_by_gate() {
+        let route = RouteMetrics::new("/", 2);
+        assert!(route.refusals().is_empty());
+        route.refused_by(Gate::Allow);
+        route.refused_by(Gate::Allow);
+        route.refused_by(Gate::Deny);
+        assert_eq!(route.refusals(), [("deny", 1), ("allow", 2)]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! From a request's header to where it goes: normal form, route, hooks, destination.
+//! From a request's header to where it goes: normal form, route, gates, hooks, destination.
 
 use edgewright_script::{
     answer::Answer,
@@ -15,6 +15,7 @@ use super::{
     bodies::{self, request::Unread},
     client,
     context::{Context, Refusal, State},
+    gates,
     hooks::{self, Exchange, Stopped},
     path,
     view::RequestView,
@@ -60,6 +61,9 @@ pub(super) async fn admit(session: &mut Session, context: &mut Context) -> Admis
         Err(error) => return Admission::Refuse(Refusal::new(400, error.to_string())),
     }
     let mut exchange = Exchange::request(session, handle, state);
+    if let Some(answer) = gates::preflight(&mut exchange) {
+        return answer;
+    }
     let found = find(&mut exchange, &[]);
     match without_hooks(&found, &mut exchange) {
         Some(admission) => admission,
@@ -74,12 +78,11 @@ pub(super) async fn admit(session: &mut Session, context: &mut Context) -> Admis
 /// Where a request goes for which no hook runs, which is most. `None` when one has to.
 fn without_hooks(found: &Found<'_>, exchange: &mut Exchange<'_>) -> Option<Admission> {
     match found {
-        Found::Route(route)
-            if route.when.is_empty()
-                && route.on_request.is_empty()
-                && route.on_request_body.is_empty() =>
-        {
-            native(&route.destination, exchange)
+        Found::Route(route) if route.needs_no_hook() => {
+            gates::ask(route, exchange).or_else(|| native(&route.destination, exchange))
+        }
+        Found::Nothing | Found::Site(..) if exchange.state.long_body => {
+            gates::refuse_unrouted(exchange)
         }
         Found::Nothing => Some(Admission::Refuse(Refusal::new(404, "no route"))),
         Found::Site(site, allow) if site.on_request.is_empty() => Some(unrouted(allow.as_deref())),
@@ -148,7 +151,7 @@ async fn with_hooks(
             // The hooks of the site run although no route fits: a gate of a site also hides what
             // is not there.
             Found::Site(site, allow) => {
-                let refused = gates(&site.on_request, exchange).await?;
+                let refused = answer_of(&site.on_request, exchange).await?;
                 return Ok(refused.map_or_else(|| unrouted(allow.as_deref()), Admission::Answer));
             }
         }
@@ -181,9 +184,12 @@ fn unrouted(allow: Option<&str>) -> Admission {
     )
 }
 
-/// Runs gates in order until one answers.
-async fn gates(gates: &[HookId], exchange: &mut Exchange<'_>) -> Result<Option<Answer>, Stopped> {
-    for &hook in gates {
+/// Runs `on_request` hooks in order until one answers.
+async fn answer_of(
+    hooks: &[HookId],
+    exchange: &mut Exchange<'_>,
+) -> Result<Option<Answer>, Stopped> {
+    for &hook in hooks {
         if let Verdict::Answer(answer) = hooks::run(hook, exchange).await? {
             return Ok(Some(answer));
         }
@@ -192,7 +198,10 @@ async fn gates(gates: &[HookId], exchange: &mut Exchange<'_>) -> Result<Option<A
 }
 
 async fn go(route: &Route, exchange: &mut Exchange<'_>) -> Result<Admission, Stopped> {
-    if let Some(answer) = gates(&route.on_request, exchange).await? {
+    if let Some(refused) = gates::ask(route, exchange) {
+        return Ok(refused);
+    }
+    if let Some(answer) = answer_of(&route.on_request, exchange).await? {
         return Ok(Admission::Answer(answer));
     }
     if !route.on_request_body.is_empty() {
@@ -201,7 +210,7 @@ async fn go(route: &Route, exchange: &mut Exchange<'_>) -> Result<Admission, Sto
             Err(Unread::Refused(refusal)) => return Ok(Admission::Refuse(refusal)),
             Err(Unread::ClientLeft) => return Ok(Admission::ClientLeft),
         }
-        if let Some(answer) = gates(&route.on_request_body, exchange).await? {
+        if let Some(answer) = answer_of(&route.on_request_body, exchange).await? {
             return Ok(Admission::Answer(answer));
         }
     }

@@ -6,11 +6,13 @@ use edgewright_script::{
     answer::Answer,
     program::{Later, PoolId, RouteId, SiteId},
     router::Captures,
+    state::Slot,
 };
 
 use super::{
     bodies::{ResponseBody, request::RequestBody},
     deadline::Deadline,
+    gates::CorsReply,
     hygiene::Seen,
 };
 use crate::{metrics::InFlight, pools::Picked, worker::Handle};
@@ -41,6 +43,10 @@ pub(super) struct State {
     pub(super) seen: Seen,
     /// Body bytes read from the client so far.
     pub(super) body_bytes: u64,
+    /// The most that may be read: `[limits] request_body`, or what the route says.
+    pub(super) most_body: u64,
+    /// Whether the request says that its body is longer than `[limits] request_body`.
+    pub(super) long_body: bool,
     /// Whether `on_response` made an answer in place of the upstream's: no failure.
     pub(super) answered: bool,
     /// Responses of 1xx so far.
@@ -82,6 +88,10 @@ pub(super) struct Rare {
     pub(super) last_error: Option<&'static str>,
     /// Why the request failed, for `on_log`.
     pub(super) failure: Option<String>,
+    /// Slots that it holds; they go back when they are dropped.
+    pub(super) slots: Vec<Slot>,
+    /// What the response says of who may read it, on routes with `.cors`.
+    pub(super) cors: Option<CorsReply>,
 }
 
 /// Why the proxy answers by itself.
@@ -120,6 +130,7 @@ impl Refusal {
 
 impl Context {
     pub(super) fn new(handle: Arc<Handle>, in_flight: InFlight) -> Self {
+        let most_body = handle.config.limits.request_body.unwrap_or(u64::MAX);
         Self {
             handle,
             _in_flight: in_flight,
@@ -133,6 +144,8 @@ impl Context {
                 refusal: None,
                 seen: Seen::default(),
                 body_bytes: 0,
+                most_body,
+                long_body: false,
                 answered: false,
                 informational: 0,
                 attempts: 0,

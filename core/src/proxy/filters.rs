@@ -1,19 +1,27 @@
 //! The native filters of a route: path and headers.
 
 use edgewright_script::{
-    path::{Handling, PathPolicy},
+    path::{Handling, PathError, PathPolicy, normalize},
     program::{HeaderChange, Route},
+    router::Substituted,
 };
 use http::{HeaderName, HeaderValue, Version, header};
 use pingora_http::{RequestHeader, ResponseHeader};
 
 use smallvec::SmallVec;
 
-use super::{context::State, hygiene, path, view};
+use super::{context::State, gates, hygiene, path, view};
 use crate::generation::Generation;
 
 /// Makes of the client's request what the upstream gets.
-pub(super) fn change_request(generation: &Generation, state: &State, upstream: &mut RequestHeader) {
+///
+/// # Errors
+/// When `.rewrite_regex` makes of the path what has no normal form.
+pub(super) fn change_request(
+    generation: &Generation,
+    state: &State,
+    upstream: &mut RequestHeader,
+) -> Result<(), PathError> {
     // HTTP/1.0 may come without a Host; HTTP/1.1 may not go on without one.
     if !upstream.headers.contains_key(header::HOST)
         && let Some(picked) = &state.picked
@@ -21,7 +29,7 @@ pub(super) fn change_request(generation: &Generation, state: &State, upstream: &
         let _ = upstream.insert_header(header::HOST, picked.address().to_owned());
     }
     let Some(route) = state.route.map(|route| generation.route(route)) else {
-        return;
+        return Ok(());
     };
     if !route.later.on_response_body.is_empty() {
         ask_for_plain_and_whole(upstream);
@@ -33,8 +41,10 @@ pub(super) fn change_request(generation: &Generation, state: &State, upstream: &
     {
         body.frame(upstream);
     }
-    if (route.strip_prefix.is_some() || route.rewrite.is_some())
-        && let Some(target) = target(route, state, upstream, generation.program.path_policy())
+    let changes_path =
+        route.strip_prefix.is_some() || route.rewrite.is_some() || route.rewrite_regex.is_some();
+    if changes_path
+        && let Some(target) = target(route, state, upstream, generation.program.path_policy())?
     {
         path::set_target(upstream, &target);
     }
@@ -51,6 +61,7 @@ pub(super) fn change_request(generation: &Generation, state: &State, upstream: &
             }
         };
     }
+    Ok(())
 }
 
 /// Hooks that are to see the body need all of it, and not coded: decoding what was coded for nothing
@@ -69,7 +80,7 @@ fn target(
     state: &State,
     upstream: &RequestHeader,
     policy: &PathPolicy,
-) -> Option<String> {
+) -> Result<Option<String>, PathError> {
     let current = upstream.uri.path();
     let stripped = route
         .strip_prefix
@@ -79,8 +90,14 @@ fn target(
     let mut target = String::with_capacity(current.len() + query.map_or(0, str::len) + 1);
     let mut has_query = false;
     match &route.rewrite {
-        None if stripped.len() == current.len() => return None,
-        None => target.push_str(stripped),
+        None => {
+            let substitution = route.rewrite_regex.as_ref();
+            match substitution.and_then(|substitution| substitution.apply(stripped)) {
+                Some(new) => return substituted(new, query, policy).map(Some),
+                None if stripped.len() == current.len() => return Ok(None),
+                None => target.push_str(stripped),
+            }
+        }
         Some(template) => {
             let matched = view::matched_path(state, current);
             // A path that a hook has set is what rewrite starts from, where it fits the pattern.
@@ -99,7 +116,26 @@ fn target(
         target.push('?');
         target.push_str(query);
     }
-    Some(target)
+    Ok(Some(target))
+}
+
+/// The target after `.rewrite_regex`. A pattern can cut through an escape or put parts together that
+/// mean something, so the path is brought into its normal form again.
+fn substituted(
+    new: Substituted,
+    query: Option<&str>,
+    policy: &PathPolicy,
+) -> Result<String, PathError> {
+    let mut path = new.path;
+    if policy.empty_segment == Handling::Reject {
+        close_gaps(&mut path);
+    }
+    let mut target = normalize(path.as_bytes(), policy)?.into_owned();
+    if let Some(query) = new.query.as_deref().or(query) {
+        target.push('?');
+        target.push_str(query);
+    }
+    Ok(target)
 }
 
 /// Takes out empty segments of the path, which an empty capture between two slashes leaves.
@@ -216,9 +252,9 @@ fn remove_nominated(response: &mut ResponseHeader) {
     }
 }
 
-/// Applies a route's changes to a response header.
-pub(super) fn change_response(response: &mut ResponseHeader, changes: &[HeaderChange]) {
-    for change in changes {
+/// Applies a route's changes to a response header, and says who may read it.
+pub(super) fn change_response(response: &mut ResponseHeader, route: &Route, state: &State) {
+    for change in &route.response_headers {
         let _ = match change {
             HeaderChange::Set(name, value) => response.insert_header(name.clone(), value.clone()),
             HeaderChange::Add(name, value) => response
@@ -230,6 +266,7 @@ pub(super) fn change_response(response: &mut ResponseHeader, changes: &[HeaderCh
             }
         };
     }
+    gates::say_cors(response, route, state);
 }
 
 #[cfg(test)]

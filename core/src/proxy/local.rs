@@ -87,7 +87,7 @@ async fn finish(
         body = Bytes::from(format!("{} {}\n", refusal.status, refusal.reason));
     }
     if let Some(route) = state.route {
-        filters::change_response(&mut header, &handle.route(route).response_headers);
+        filters::change_response(&mut header, handle.route(route), state);
     }
     let date = httpdate::fmt_http_date(SystemTime::now());
     if let Ok(date) = HeaderValue::try_from(date) {

@@ -1,7 +1,7 @@
 //! Pingora's phases, driving the program.
 //!
 //! The way of a request: [`hygiene`] refuses what no edge should pass on; [`admit`] finds the
-//! normal form, the route, runs the hooks and chooses the destination; [`upstream`] chooses the
+//! normal form, the route, asks its [`gates`], runs the hooks and chooses the destination; [`upstream`] chooses the
 //! endpoint; [`filters`] change headers and paths on the way out and back; [`local`] writes what
 //! the proxy answers itself.
 
@@ -11,6 +11,7 @@ mod client;
 mod context;
 mod deadline;
 mod filters;
+mod gates;
 mod hooks;
 pub mod hygiene;
 mod local;
@@ -129,20 +130,15 @@ impl ProxyHttp for Edge {
             method: &header.method,
             http_1_1: header.version >= Version::HTTP_11,
         };
-        let checked = hygiene::check(head, limits).and_then(|seen| {
-            let Some(most) = limits.request_body else {
-                return Ok(seen);
-            };
-            let length = header.headers.get(header::CONTENT_LENGTH);
-            let length: Option<u64> = length.and_then(|value| value.to_str().ok()?.parse().ok());
-            match length {
-                Some(length) if length > most => Err(hygiene::BODY_TOO_LARGE),
-                _ => Ok(seen),
-            }
-        });
-        let found = match checked {
+        let found = match hygiene::check(head, limits) {
             Ok(seen) => {
                 context.state.seen = seen;
+                if let Some(most) = limits.request_body {
+                    let length = header.headers.get(header::CONTENT_LENGTH);
+                    let length = length.and_then(|value| value.to_str().ok()?.parse().ok());
+                    // Refused when the route is known, which may have a bound of its own.
+                    context.state.long_body = length.is_some_and(|length: u64| length > most);
+                }
                 return Ok(());
             }
             Err(found) => found,
@@ -224,8 +220,11 @@ impl ProxyHttp for Edge {
         upstream: &mut RequestHeader,
         context: &mut Context,
     ) -> Result<()> {
-        filters::change_request(&context.handle, &context.state, upstream);
-        Ok(())
+        let Context { handle, state, .. } = context;
+        filters::change_request(handle, state, upstream).map_err(|reason| {
+            state.refusal = Some(Refusal::new(400, reason.to_string()));
+            refused(400)
+        })
     }
 
     async fn request_body_filter(
@@ -240,12 +239,13 @@ impl ProxyHttp for Edge {
             whole.replace(body, end);
             return Ok(());
         }
-        if let (Some(most), Some(chunk)) = (context.handle.config.limits.request_body, body) {
-            context.state.body_bytes += chunk.len() as u64;
-            if context.state.body_bytes > most {
-                self.shared.metrics.limit_hit(Limit::RequestBody);
-                return Err(Error::new_down(ErrorType::HTTPStatus(413)));
-            }
+        let Some(chunk) = body else {
+            return Ok(());
+        };
+        context.state.body_bytes += chunk.len() as u64;
+        if context.state.body_bytes > context.state.most_body {
+            gates::count_long_body(&context.handle, context.state.route);
+            return Err(Error::new_down(ErrorType::HTTPStatus(413)));
         }
         Ok(())
     }
@@ -322,7 +322,7 @@ impl ProxyHttp for Edge {
                 Err(Stopped::ClientLeft) => return Err(client_left()),
             }
         }
-        filters::change_response(response, &route.response_headers);
+        filters::change_response(response, route, state);
         bodies::response::prepare(session, handle, state, response)
     }
 

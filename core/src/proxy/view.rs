@@ -8,8 +8,9 @@ use std::{
 
 use bytes::Bytes;
 use edgewright_script::{
-    request::{Attempt, Facts, Request, Target},
+    request::{Attempt, Facts, MOST_SLOTS, Request, Target},
     response::Response,
+    state::Slot,
 };
 use http::{HeaderName, HeaderValue, StatusCode, Version};
 use pingora_http::{RequestHeader, ResponseHeader};
@@ -187,6 +188,15 @@ impl Request for RequestView<'_> {
             .id
             .get_or_insert_with(|| uuid::Uuid::now_v7().to_string());
         id.clone()
+    }
+
+    fn hold(&mut self, slot: Slot) -> bool {
+        let slots = &mut self.state.rare().slots;
+        let has_room = slots.len() < MOST_SLOTS;
+        if has_room {
+            slots.push(slot);
+        }
+        has_room
     }
 }
 

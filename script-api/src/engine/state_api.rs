@@ -1,4 +1,4 @@
-//! What scripts can do with shared state: rates, counters and caches.
+//! What scripts can do with shared state: rates, counters, caches and slots.
 
 use std::sync::Arc;
 
@@ -11,13 +11,16 @@ use super::{
 };
 use crate::{
     frozen::Frozen,
-    state::{Cache, Counter, Key, NotBound, Rate},
+    program::HookKind,
+    request::MOST_SLOTS,
+    state::{Cache, Concurrency, Counter, Key, NotBound, Rate},
 };
 
 pub(super) fn register(engine: &mut Engine) {
     register_rate(engine);
     register_counter(engine);
     register_cache(engine);
+    register_concurrency(engine);
 }
 
 fn register_rate(engine: &mut Engine) {
@@ -153,6 +156,60 @@ fn register_cache(engine: &mut Engine) {
         )
         .register_fn("get_or", |_: &mut Local<Cache>, _: (), _: FnPtr| {
             no_key::<Dynamic>()
+        });
+}
+
+fn register_concurrency(engine: &mut Engine) {
+    /// Takes a slot, which the request keeps to its end.
+    fn acquire(slots: &Concurrency, key: &str) -> NativeResult<bool> {
+        let before = matches!(
+            current::kind(),
+            Some(HookKind::OnRequest | HookKind::OnRequestBody | HookKind::To | HookKind::Respond)
+        );
+        if !before {
+            return Err(error(
+                "a slot is taken before the request goes on: in `on_request`, `on_request_body`, \
+                 `to` and `respond`",
+            ));
+        }
+        let slot = slots.acquire(&Key::from(key)).map_err(refused)?;
+        let Some(slot) = slot else {
+            return Ok(false);
+        };
+        if current::request(|request| request.hold(slot))? {
+            return Ok(true);
+        }
+        Err(error(format!(
+            "a request can hold {MOST_SLOTS} slots at most"
+        )))
+    }
+    fn in_use(slots: &Concurrency, key: &str) -> NativeResult<INT> {
+        let taken = slots.in_use(&Key::from(key)).map_err(refused)?;
+        Ok(whole(taken.into()))
+    }
+    engine
+        .register_type_with_name::<Local<Concurrency>>("Concurrency")
+        .register_fn("acquire", |slots: &mut Local<Concurrency>| {
+            acquire(slots, "")
+        })
+        .register_fn("acquire", |slots: &mut Local<Concurrency>, key: &str| {
+            acquire(slots, key)
+        })
+        .register_fn("acquire", |slots: &mut Local<Concurrency>, key: INT| {
+            acquire(slots, &key.to_string())
+        })
+        .register_fn("acquire", |_: &mut Local<Concurrency>, _: ()| {
+            no_key::<bool>()
+        })
+        .register_fn("in_use", |slots: &mut Local<Concurrency>| in_use(slots, ""))
+        .register_fn("in_use", |slots: &mut Local<Concurrency>, key: &str| {
+            in_use(slots, key)
+        })
+        .register_fn("in_use", |slots: &mut Local<Concurrency>, key: INT| {
+            in_use(slots, &key.to_string())
+        })
+        .register_fn("in_use", |_: &mut Local<Concurrency>, _: ()| {
+            no_key::<INT>()
         });
 }
 

@@ -46,19 +46,23 @@ impl Discarded<'_> {
         })
     }
 
-    /// Where `LIMIT.allow(..)` stands and how its limit is called, when `value` is that: constants
-    /// with this method are limits.
-    fn limit<'e>(&self, value: &'e Expr) -> Option<(&'e str, Position)> {
+    /// Where `LIMIT.allow(..)` or `SLOTS.acquire(..)` stands, the constant and the method, when `value`
+    /// is that: constants with these methods are limits.
+    fn limit<'e>(&self, value: &'e Expr) -> Option<(&'e str, &'e str, Position)> {
         let chain = Chain::of(value)?;
         let (name, _) = chain.variable()?;
         let Link::Method(call, at) = chain.links.last()? else {
             return None;
         };
-        let is_limit = call.name == "allow"
-            && call.args.len() == 1
-            && self.program.constants.contains(name)
-            && !self.program.has_function("allow");
-        is_limit.then_some((name, *at))
+        let method = call.name.as_str();
+        let asks = match method {
+            "allow" => call.args.len() == 1,
+            "acquire" => call.args.len() <= 1,
+            _ => false,
+        };
+        let is_limit =
+            asks && self.program.constants.contains(name) && !self.program.has_function(method);
+        is_limit.then_some((name, method, *at))
     }
 
     /// Whether the tree shows that a function of the script can give an answer.
@@ -76,14 +80,23 @@ impl Discarded<'_> {
 
 impl<'a> Check<'a> for Discarded<'a> {
     fn discarded(&mut self, value: &'a Expr, scope: &Scope<'a>, findings: &mut Findings) {
-        if let Some((name, at)) = self.limit(value)
+        if let Some((name, method, at)) = self.limit(value)
             && !scope.is_plain_top_level()
         {
-            let help = format!(
-                "`if !{name}.allow(key) {{ return respond(429); }}`; when it only counts, `let counted = {name}.allow(key);`"
-            );
-            let message = "whether it is allowed is thrown away";
-            findings.error(at, "allow".len(), message, Some(help));
+            let (message, help) = if method == "allow" {
+                (
+                    "whether it is allowed is thrown away",
+                    format!(
+                        "`if !{name}.allow(key) {{ return respond(429); }}`; when it only counts, `let counted = {name}.allow(key);`"
+                    ),
+                )
+            } else {
+                (
+                    "whether there was a slot is thrown away",
+                    format!("`if !{name}.acquire(key) {{ return respond(503); }}`"),
+                )
+            };
+            findings.error(at, method.len(), message, Some(help));
             return;
         }
         let Some(Made { name, at, gate }) = self.made(value) else {

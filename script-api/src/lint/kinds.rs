@@ -30,6 +30,8 @@ const NATIVES: &[(&str, usize, Kind)] = &[
     ("hmac_sha384", 2, Kind::BlobOrUnit),
     ("hmac_sha512", 2, Kind::BlobOrUnit),
     ("http_date", 1, Kind::TextOrUnit),
+    ("in_use", 1, Kind::Number),
+    ("in_use", 2, Kind::Number),
     ("index_of", 2, Kind::Number),
     ("is_def_fn", 2, Kind::Bool),
     ("is_def_fn", 3, Kind::Bool),
@@ -70,7 +72,8 @@ const NATIVES: &[(&str, usize, Kind)] = &[
 ];
 
 /// Methods that give true or false on every type that has them, with any number of arguments.
-const BOOL_METHODS: [&str; 6] = [
+const BOOL_METHODS: [&str; 7] = [
+    "acquire",
     "allow",
     "contains",
     "ends_with",

@@ -8,6 +8,7 @@ use rhai::AST;
 use super::{
     Inputs,
     draft::{DestinationDraft, Draft, HookDraft, RouteDraft, SiteDraft},
+    gate_draft::GateNames,
 };
 use crate::{
     answer::redirect_status,
@@ -41,6 +42,7 @@ pub(super) fn build(
         hooks: Vec::new(),
         findings,
         failed: false,
+        gate_names: GateNames::default(),
     };
     let common = builder.hooks(&draft.hooks);
     let site_hooks: Vec<Hooks> = draft
@@ -77,7 +79,9 @@ pub(super) fn build(
             return None;
         }
     };
+    let mut gates = routes.iter().filter_map(|route| route.gates.as_deref());
     Some(Program {
+        has_cors: gates.any(|gates| gates.cors.is_some()),
         source,
         constants: draft.constants,
         limits: inputs.limits,
@@ -165,6 +169,7 @@ struct Builder<'a> {
     hooks: Vec<Hook>,
     findings: &'a mut Vec<Diagnostic>,
     failed: bool,
+    gate_names: GateNames,
 }
 
 impl Builder<'_> {
@@ -260,6 +265,14 @@ impl Builder<'_> {
             None => None,
             Some((target, place)) => Some(self.target(&target, &names, &place, &["/"])?),
         };
+        let rewrite_regex = match draft.rewrite_regex {
+            Some((_, place)) if rewrite.is_some() => {
+                let message = "the route has a `.rewrite` too, and one path can't come of both";
+                self.error(&place, message);
+                return None;
+            }
+            substitution => substitution.map(|(substitution, _)| substitution),
+        };
         let destination = match draft.destination {
             None => {
                 self.error(&draft.place, "the route goes nowhere").help =
@@ -268,6 +281,9 @@ impl Builder<'_> {
             }
             Some((destination, place)) => self.destination(destination, &names, &place)?,
         };
+        let gates = draft
+            .gates
+            .build(&label, &draft.methods, &mut self.gate_names);
         Some(Route {
             label,
             site: SiteId(number(draft.site)),
@@ -276,6 +292,7 @@ impl Builder<'_> {
             methods: draft.methods,
             conditions: draft.conditions,
             when: hooks.when,
+            gates,
             on_request: hooks.on_request,
             on_request_body: hooks.on_request_body,
             on_response: hooks.on_response,
@@ -283,6 +300,7 @@ impl Builder<'_> {
             destination,
             strip_prefix: draft.strip_prefix,
             rewrite,
+            rewrite_regex,
             request_headers: draft.request_headers,
             response_headers: draft.response_headers,
             timeout: draft.timeout,

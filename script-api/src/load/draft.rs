@@ -4,13 +4,13 @@ use std::{cell::RefCell, rc::Rc, sync::Arc, time::Duration};
 
 use rhai::{FnPtr, NativeCallContext, Position};
 
-use super::states::Made;
+use super::{gate_draft::GatesDraft, states::Made};
 use crate::{
     answer::Answer,
     diagnostic::{Diagnostic, Place},
     frozen::{Frozen, Function},
     program::{Condition, HeaderChange, HookKind, PoolDeclaration},
-    router::{HostPattern, Pattern},
+    router::{HostPattern, Pattern, Substitution},
     source::Source,
 };
 
@@ -63,10 +63,12 @@ pub(super) struct RouteDraft {
     pub(super) place: Place,
     pub(super) methods: Vec<String>,
     pub(super) conditions: Vec<Condition>,
+    pub(super) gates: GatesDraft,
     pub(super) hooks: Vec<HookDraft>,
     pub(super) destination: Option<(DestinationDraft, Place)>,
     pub(super) strip_prefix: Option<String>,
     pub(super) rewrite: Option<(String, Place)>,
+    pub(super) rewrite_regex: Option<(Substitution, Place)>,
     pub(super) request_headers: Vec<HeaderChange>,
     pub(super) response_headers: Vec<HeaderChange>,
     pub(super) timeout: Option<Duration>,

@@ -110,6 +110,10 @@ pub(crate) fn refuse_in_hooks(engine: &mut Engine) {
         engine.register_fn(name, move |_: Dynamic| refused(name));
     }
     engine.register_fn("counter", || refused("counter"));
+    engine.register_fn("concurrency", |_: Dynamic| refused("concurrency"));
+    engine.register_fn("concurrency", |_: Dynamic, _: Dynamic| {
+        refused("concurrency")
+    });
     engine.register_fn("counter", |_: Dynamic| refused("counter"));
     for name in ["rate", "counter", "cache"] {
         engine.register_fn(name, move |_: Dynamic, _: Dynamic| refused(name));

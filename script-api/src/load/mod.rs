@@ -4,10 +4,14 @@
 //! becomes the immutable program.
 
 mod build;
+mod cors_dsl;
 mod draft;
+mod gate_draft;
+mod gate_dsl;
 mod hook_dsl;
 mod inputs;
 mod link;
+mod options;
 mod route_dsl;
 mod site_dsl;
 mod states;
@@ -71,6 +75,7 @@ pub fn load(inputs: &Inputs) -> Result<Loaded, LoadError> {
     site_dsl::register(&mut engine, &draft);
     route_dsl::register(&mut engine);
     hook_dsl::register(&mut engine, &draft);
+    gate_dsl::register(&mut engine);
     inputs::register(&mut engine, inputs, &draft);
     states::register(&mut engine, &draft);
     engine::refuse_while_loading(&mut engine);
@@ -130,6 +135,11 @@ pub fn load(inputs: &Inputs) -> Result<Loaded, LoadError> {
     }
     stop_at_errors(&mut findings, &source)?;
     states::bind(&states, &inputs.state);
+    for route in &program.routes {
+        if let Some(gates) = &route.gates {
+            gates.bind(&inputs.state);
+        }
+    }
     Ok(Loaded {
         program,
         warnings: all_of(&mut findings, &source).0,

@@ -8,6 +8,7 @@ use crate::{
     engine::{Local, ScriptAnswer},
     path::{PathPolicy, normalize},
     program::{Condition, HeaderChange, Test},
+    router::Substitution,
     values::{Cidr, Regex},
 };
 
@@ -20,7 +21,7 @@ pub(super) struct RouteHandle {
 
 impl RouteHandle {
     /// Changes the route; what `change` refuses is noted with the place of the call.
-    fn change(
+    pub(super) fn change(
         &mut self,
         call: &NativeCallContext,
         change: impl FnOnce(&mut RouteDraft) -> Result<(), String>,
@@ -274,6 +275,13 @@ fn register_filters(engine: &mut Engine) {
             },
         )
         .register_fn(
+            "rewrite_regex",
+            |call: NativeCallContext, route: &mut RouteHandle, pattern: &str, to: &str| {
+                rewrite_regex(&call, route, pattern, to);
+                route.clone()
+            },
+        )
+        .register_fn(
             "timeout",
             |call: NativeCallContext, route: &mut RouteHandle, time: &str| {
                 route.change(&call, |route| {
@@ -342,6 +350,37 @@ fn register_filters(engine: &mut Engine) {
                     })
                 },
             );
+    }
+}
+
+fn rewrite_regex(call: &NativeCallContext, route: &RouteHandle, pattern: &str, to: &str) {
+    let mut draft = route.draft.borrow_mut();
+    let position = call.call_position();
+    let regex = match Regex::compile(pattern) {
+        Ok(regex) => regex,
+        Err(reason) => {
+            let place = draft.literal(position, pattern);
+            draft.error(place, format!("bad pattern `{pattern}`: {reason}"));
+            return;
+        }
+    };
+    let place = draft.place(position);
+    if draft.routes[route.index].rewrite_regex.is_some() {
+        draft.error(place, "the route has a `.rewrite_regex` already");
+        return;
+    }
+    match Substitution::parse(regex, to) {
+        Ok(substitution) => {
+            draft.routes[route.index].rewrite_regex = Some((substitution, place));
+        }
+        Err(error) => {
+            let mut place = draft.literal(position, to);
+            if place.length > 1 {
+                place.column += error.offset;
+                place.length = error.length.max(1);
+            }
+            draft.error(place, error.message).help = error.help;
+        }
     }
 }
 

@@ -4,6 +4,7 @@ use rhai::{Array, Engine, NativeCallContext};
 
 use super::{
     draft::{Draft, RouteDraft, SharedDraft, SiteDraft},
+    gate_draft::GatesDraft,
     route_dsl::RouteHandle,
 };
 use crate::{
@@ -77,10 +78,12 @@ fn add_route(
         place,
         methods: Vec::new(),
         conditions: Vec::new(),
+        gates: GatesDraft::default(),
         hooks: Vec::new(),
         destination: None,
         strip_prefix: None,
         rewrite: None,
+        rewrite_regex: None,
         request_headers: Vec::new(),
         response_headers: Vec::new(),
         timeout: None,

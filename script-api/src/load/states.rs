@@ -1,17 +1,20 @@
-//! `rate`, `counter` and `cache`: how they are made, and how they get their names.
+//! `rate`, `counter`, `cache` and `concurrency`: how they are made, and how they get their names.
 
-use std::{ops::RangeInclusive, time::Duration};
+use std::ops::RangeInclusive;
 
 use rhai::{Dynamic, Engine, INT, ImmutableString, Map, NativeCallContext};
 
-use super::draft::{Draft, SharedDraft};
+use super::{
+    draft::{Draft, SharedDraft},
+    options::{Options, time, within},
+};
 use crate::{
     diagnostic::{Diagnostic, Place},
     engine::{Local, NativeResult, native_error},
     frozen::Frozen,
     state::{
-        Algorithm, Cache, CacheRule, Counter, CounterRule, Identity, Rate, RateRule, State,
-        StateStore,
+        Algorithm, Cache, CacheRule, Concurrency, ConcurrencyRule, Counter, CounterRule, Identity,
+        Rate, RateRule, State, StateStore,
     },
     suggest::nearest,
 };
@@ -19,8 +22,6 @@ use crate::{
 const HITS: RangeInclusive<INT> = 1..=1_000_000_000;
 const ENTRIES: RangeInclusive<INT> = 1..=10_000_000;
 const BYTES: RangeInclusive<INT> = 1024..=64 * 1024 * 1024 * 1024;
-const TIMES: RangeInclusive<Duration> =
-    Duration::from_millis(1)..=Duration::from_secs(366 * 24 * 60 * 60);
 
 /// A handle that the top level has made.
 #[derive(Debug)]
@@ -83,6 +84,59 @@ pub(super) fn register(engine: &mut Engine, draft: &SharedDraft) {
             make_cache(&call, &shared, ttl, entries, options)
         },
     );
+    let shared = draft.clone();
+    engine.register_fn("concurrency", move |call: NativeCallContext, slots: INT| {
+        make_concurrency(&call, &shared, slots, Map::new())
+    });
+    let shared = draft.clone();
+    engine.register_fn(
+        "concurrency",
+        move |call: NativeCallContext, slots: INT, options: Map| {
+            make_concurrency(&call, &shared, slots, options)
+        },
+    );
+}
+
+/// The options of `rate`.
+pub(super) const RATE_OPTIONS: [&str; 3] = ["algorithm", "burst", "max_keys"];
+
+/// The rule of a `rate`, or of a `.limit` of a route, which has the same options.
+pub(super) fn rate_rule(
+    of: &str,
+    limit: INT,
+    window: &str,
+    options: &mut Options,
+) -> Result<RateRule, String> {
+    let limit = within(&format!("the limit of `{of}`"), limit, HITS)?;
+    let window = time(&format!("the window of `{of}`"), window)?;
+    let algorithm = match options.take("algorithm") {
+        None => Algorithm::Fixed,
+        Some(given) => algorithm(&given)?,
+    };
+    let mut rule = RateRule::new(limit, window, algorithm);
+    if let Some(burst) = options.number("burst", HITS)? {
+        if algorithm != Algorithm::TokenBucket {
+            return Err(
+                "`burst` is the size of a bucket: it belongs to `algorithm: \"token_bucket\"`"
+                    .to_owned(),
+            );
+        }
+        rule = rule.burst(burst);
+    }
+    if let Some(keys) = options.number("max_keys", ENTRIES)? {
+        rule = rule.max_keys(keys);
+    }
+    Ok(rule)
+}
+
+/// The rule of a `concurrency`, or of that of a route.
+pub(super) fn concurrency_rule(
+    slots: INT,
+    options: &mut Options,
+) -> Result<ConcurrencyRule, String> {
+    let rule = ConcurrencyRule::new(within("`concurrency`", slots, HITS)?);
+    let keys = options.number("max_keys", ENTRIES)?;
+    Ok(keys.map_or(rule.clone(), |keys| rule.max_keys(keys)))
 }
 
 fn make_rate(
@@ -92,28 +146,24 @@ fn make_rate(
     window: &str,
     options: Map,
 ) -> NativeResult<Local<Rate>> {
-    let limit = within("the limit of `rate`", limit, HITS)?;
-    let window = time("the window of `rate`", window)?;
-    let mut options = Options::new("rate", options, &["algorithm", "burst", "max_keys"])?;
-    let algorithm = match options.take("algorithm") {
-        None => Algorithm::Fixed,
-        Some(given) => algorithm(&given)?,
-    };
-    let mut rule = RateRule::new(limit, window, algorithm);
-    if let Some(burst) = options.number("burst", HITS)? {
-        if algorithm != Algorithm::TokenBucket {
-            return Err(native_error(
-                "`burst` is the size of a bucket: it belongs to `algorithm: \"token_bucket\"`",
-            ));
-        }
-        rule = rule.burst(burst);
-    }
-    if let Some(keys) = options.number("max_keys", ENTRIES)? {
-        rule = rule.max_keys(keys);
-    }
-    let rate = Rate::new(rule);
+    let options = Options::new("rate", options, &RATE_OPTIONS);
+    let rule = options.and_then(|mut options| rate_rule("rate", limit, window, &mut options));
+    let rate = Rate::new(rule.map_err(native_error)?);
     add(call, draft, State::Rate(rate.clone()), None);
     Ok(Local::new(rate))
+}
+
+fn make_concurrency(
+    call: &NativeCallContext,
+    draft: &SharedDraft,
+    slots: INT,
+    options: Map,
+) -> NativeResult<Local<Concurrency>> {
+    let options = Options::new("concurrency", options, &["max_keys"]);
+    let rule = options.and_then(|mut options| concurrency_rule(slots, &mut options));
+    let slots = Concurrency::new(rule.map_err(native_error)?);
+    add(call, draft, State::Concurrency(slots.clone()), None);
+    Ok(Local::new(slots))
 }
 
 fn make_counter(
@@ -125,8 +175,9 @@ fn make_counter(
     if name == Some("") {
         return Err(native_error("the name of a counter can't be empty"));
     }
-    let mut options = Options::new("counter", options, &["max_keys"])?;
-    let rule = options.number("max_keys", ENTRIES)?;
+    let options = Options::new("counter", options, &["max_keys"]);
+    let rule = options.and_then(|mut options| options.number("max_keys", ENTRIES));
+    let rule = rule.map_err(native_error)?;
     let rule = rule.map_or_else(CounterRule::default, CounterRule::max_keys);
     let counter = Counter::new(rule);
     let identity = name.map(|name| Identity::Name(name.to_owned()));
@@ -141,11 +192,12 @@ fn make_cache(
     entries: INT,
     options: Map,
 ) -> NativeResult<Local<Cache>> {
-    let ttl = time("the time of `cache`", ttl)?;
-    let entries = within("the entries of `cache`", entries, ENTRIES)?;
-    let mut options = Options::new("cache", options, &["max_bytes"])?;
+    let ttl = time("the time of `cache`", ttl).map_err(native_error)?;
+    let entries = within("the entries of `cache`", entries, ENTRIES).map_err(native_error)?;
+    let options = Options::new("cache", options, &["max_bytes"]);
+    let bytes = options.and_then(|mut options| options.number("max_bytes", BYTES));
     let mut rule = CacheRule::new(ttl, entries);
-    if let Some(bytes) = options.number("max_bytes", BYTES)? {
+    if let Some(bytes) = bytes.map_err(native_error)? {
         rule = rule.max_bytes(bytes);
     }
     let cache = Cache::new(rule);
@@ -163,84 +215,20 @@ fn add(call: &NativeCallContext, draft: &SharedDraft, state: State, identity: Op
     });
 }
 
-fn algorithm(given: &Dynamic) -> NativeResult<Algorithm> {
+fn algorithm(given: &Dynamic) -> Result<Algorithm, String> {
     let name = given.as_immutable_string_ref();
     let name = name.as_ref().map_or("", |name| name.as_str());
     Algorithm::from_name(name).ok_or_else(|| {
         let near = nearest(name, Algorithm::NAMES);
         let hint = near.map(|near| format!(" (did you mean {near:?}?)"));
-        native_error(format!(
+        format!(
             "there is no algorithm `{given}`{}; there is {}, and without one a fixed window",
             hint.unwrap_or_default(),
             Algorithm::NAMES
                 .map(|name| format!("{name:?}"))
                 .join(" and "),
-        ))
+        )
     })
-}
-
-fn within<T: TryFrom<INT>>(what: &str, given: INT, range: RangeInclusive<INT>) -> NativeResult<T> {
-    let number = range.contains(&given).then(|| T::try_from(given).ok());
-    number.flatten().ok_or_else(|| {
-        let (least, most) = range.into_inner();
-        native_error(format!(
-            "{what} must be between {least} and {most}, not {given}"
-        ))
-    })
-}
-
-fn time(what: &str, given: &str) -> NativeResult<Duration> {
-    let time = humantime::parse_duration(given)
-        .map_err(|_| native_error(format!("`{given}` is no time; write \"1500ms\" or \"1m\"")))?;
-    if TIMES.contains(&time) {
-        return Ok(time);
-    }
-    Err(native_error(format!(
-        "{what} must be between 1ms and 366 days, not {given}"
-    )))
-}
-
-/// The options that stand behind the other arguments.
-struct Options {
-    of: &'static str,
-    given: Map,
-}
-
-impl Options {
-    fn new(of: &'static str, given: Map, known: &[&str]) -> NativeResult<Self> {
-        let mut names = given.keys();
-        if let Some(unknown) = names.find(|name| !known.contains(&name.as_str())) {
-            let near = nearest(unknown, known.iter().copied());
-            let hint = near.map(|near| format!(" (did you mean `{near}`?)"));
-            return Err(native_error(format!(
-                "`{of}` has no option `{unknown}`{}; it has {}",
-                hint.unwrap_or_default(),
-                known.join(", "),
-            )));
-        }
-        Ok(Self { of, given })
-    }
-
-    fn take(&mut self, name: &str) -> Option<Dynamic> {
-        self.given.remove(name)
-    }
-
-    fn number<T: TryFrom<INT>>(
-        &mut self,
-        name: &str,
-        range: RangeInclusive<INT>,
-    ) -> NativeResult<Option<T>> {
-        let Some(given) = self.take(name) else {
-            return Ok(None);
-        };
-        let what = format!("`{name}` of `{}`", self.of);
-        let number = given.as_int().map_err(|found| {
-            native_error(format!(
-                "{what} is a whole number, not a value of type `{found}`"
-            ))
-        })?;
-        within(&what, number, range).map(Some)
-    }
 }
 
 impl Draft {

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use smallvec::SmallVec;
 
-use super::{Program, Route, RouteId, SiteId};
+use super::{Condition, Program, Route, RouteId, SiteId};
 use crate::{request::Request, router::Captures};
 
 /// What was found for a request.
@@ -79,6 +79,43 @@ impl Program {
     }
 }
 
+impl Program {
+    /// Finds the route whose `.cors` answers a preflight for a request with this method (the Fetch
+    /// standard, "CORS-preflight request"). It is looked for as that request itself would be, but a
+    /// preflight says nothing of the fields and cookies that will come: conditions on these, and
+    /// `.when`, are passed over. `None` when the most specific pattern that fits has no such route with
+    /// `.cors`: then it is a request like any other.
+    pub fn find_preflight(&self, request: &dyn Request, method: &str) -> Option<Found> {
+        let site = self.site(SiteId(self.hosts.find(request.host())?));
+        let found = site.paths.visit(request.path(), |leaf, captures| {
+            let mut fits = false;
+            for &position in leaf {
+                let id = site.routes[position as usize];
+                let route = self.route(id);
+                if !route.allows(method) || !route.known_conditions_hold(request) {
+                    continue;
+                }
+                fits = true;
+                if route
+                    .gates
+                    .as_ref()
+                    .is_some_and(|gates| gates.cors.is_some())
+                {
+                    return ControlFlow::Break(Some(Found {
+                        route: id,
+                        captures: captures.clone(),
+                    }));
+                }
+            }
+            if fits {
+                return ControlFlow::Break(None);
+            }
+            ControlFlow::Continue(())
+        });
+        found.flatten()
+    }
+}
+
 impl Route {
     fn allows(&self, method: &str) -> bool {
         self.methods.is_empty()
@@ -91,6 +128,14 @@ impl Route {
         self.conditions
             .iter()
             .all(|condition| condition.holds(request))
+    }
+
+    /// Whether those conditions hold of which a preflight knows.
+    fn known_conditions_hold(&self, request: &dyn Request) -> bool {
+        let mut known = self.conditions.iter().filter(|condition| {
+            !matches!(condition, Condition::Header(..) | Condition::Cookie(..))
+        });
+        known.all(|condition| condition.holds(request))
     }
 
     /// How many conditions besides method and path it has.

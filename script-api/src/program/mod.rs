@@ -2,11 +2,16 @@
 
 mod bodies;
 mod condition;
+mod gates;
 mod matching;
 mod route;
 
 pub use bodies::{BodyHook, Later};
 pub use condition::{Condition, Test};
+pub use gates::{
+    CORS_FIELDS, ConcurrencyGate, Cors, Gate, GateKey, Gates, LimitGate, Origin, Origins,
+    answer as gate_answer,
+};
 pub use matching::{Found, Match};
 pub use route::{Destination, HeaderChange, Route, Split};
 
@@ -186,6 +191,8 @@ pub struct Program {
     /// All pools that are known, whether a route uses them or not.
     pub pools: Vec<PoolDeclaration>,
     pub(crate) pool_ids: HashMap<String, PoolId>,
+    /// Whether any route has `.cors`.
+    pub(crate) has_cors: bool,
 }
 
 impl Program {
@@ -219,6 +226,11 @@ impl Program {
     /// The name of the program's own file, as the places in it call it.
     pub fn file(&self) -> &str {
         self.source.main_file()
+    }
+
+    /// Whether a preflight may be for one of its routes: most programs need not look.
+    pub fn answers_preflights(&self) -> bool {
+        self.has_cors
     }
 
     /// What paths must look like for this program.

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use http::{HeaderName, HeaderValue, StatusCode};
 
-use super::{Condition, HookId, Later, PoolId, SiteId};
+use super::{Condition, Gates, HookId, Later, PoolId, SiteId};
 use crate::{
     answer::Answer,
     diagnostic::Place,
-    router::{Pattern, Template},
+    router::{Pattern, Substitution, Template},
 };
 
 /// A route and its native filters.
@@ -28,6 +28,8 @@ pub struct Route {
     pub conditions: Vec<Condition>,
     /// Conditions that are functions; all must hold.
     pub when: Vec<HookId>,
+    /// What is asked before any hook runs; most routes have none.
+    pub gates: Option<Box<Gates>>,
     /// Hooks before the destination is chosen: of all sites, of the site, of the route.
     pub on_request: Vec<HookId>,
     /// Hooks that have the body of the request, in the same order.
@@ -42,12 +44,28 @@ pub struct Route {
     pub strip_prefix: Option<String>,
     /// What the path becomes.
     pub rewrite: Option<Template>,
+    /// What is replaced in the path that is left.
+    pub rewrite_regex: Option<Substitution>,
     /// Changes to the request's header, after all hooks.
     pub request_headers: Vec<HeaderChange>,
     /// Changes to the response's header, after all hooks.
     pub response_headers: Vec<HeaderChange>,
     /// How long the upstream may take until its response header is complete.
     pub timeout: Option<Duration>,
+}
+
+impl Route {
+    /// Whether a request takes it without any script.
+    pub fn needs_no_hook(&self) -> bool {
+        let function = matches!(
+            self.destination,
+            Destination::Function(_) | Destination::RespondFunction(_)
+        );
+        !function
+            && self.when.is_empty()
+            && self.on_request.is_empty()
+            && self.on_request_body.is_empty()
+    }
 }
 
 /// Where a request goes.

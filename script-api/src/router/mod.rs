@@ -9,6 +9,7 @@ mod captures;
 mod error;
 mod host;
 mod pattern;
+mod substitution;
 mod template;
 mod trie;
 
@@ -16,5 +17,6 @@ pub use captures::Captures;
 pub use error::PatternError;
 pub use host::{DuplicateHost, HostPattern, HostRouter};
 pub use pattern::{MAX_CAPTURES, MAX_SEGMENTS, Pattern, Segment};
+pub use substitution::{Substituted, Substitution};
 pub use template::Template;
 pub use trie::PathRouter;

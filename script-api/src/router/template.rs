@@ -130,7 +130,7 @@ impl fmt::Display for Template {
     }
 }
 
-fn push_into_query(value: &str, out: &mut String) {
+pub(super) fn push_into_query(value: &str, out: &mut String) {
     for character in value.chars() {
         match character {
             '&' => out.push_str("%26"),

@@ -31,6 +31,11 @@ impl<R, S> Handle<R, S> {
         self.state.get_or_init(state);
     }
 
+    pub(super) fn share(&self) -> Result<(&R, &Arc<S>), NotBound> {
+        let state = self.state.get().ok_or(NotBound)?;
+        Ok((&self.rule, state))
+    }
+
     pub(super) fn get(&self) -> Result<(&R, &S), NotBound> {
         let state = self.state.get().ok_or(NotBound)?;
         Ok((&self.rule, state))

@@ -1,5 +1,7 @@
 //! The keys of shared state, as they are kept.
 
+use std::net::IpAddr;
+
 use sha2::{Digest, Sha256};
 
 /// A key of at most this many bytes is kept as it is.
@@ -14,6 +16,7 @@ pub struct Key<'a>(Kept<'a>);
 enum Kept<'a> {
     Text(&'a str),
     Digest([u8; 33]),
+    Address([u8; 17]),
 }
 
 impl<'a> From<&'a str> for Key<'a> {
@@ -29,11 +32,24 @@ impl<'a> From<&'a str> for Key<'a> {
 }
 
 impl Key<'_> {
+    /// The key of somebody who has none, by his address. No text is the same key.
+    pub(crate) fn instead_of(address: IpAddr) -> Self {
+        let octets = match address {
+            IpAddr::V4(address) => address.to_ipv6_mapped().octets(),
+            IpAddr::V6(address) => address.octets(),
+        };
+        // Never part of UTF-8 either.
+        let mut kept = [0xfe; 17];
+        kept[1..].copy_from_slice(&octets);
+        Self(Kept::Address(kept))
+    }
+
     /// What is kept of it.
     pub(crate) fn as_bytes(&self) -> &[u8] {
         match &self.0 {
             Kept::Text(text) => text.as_bytes(),
             Kept::Digest(digest) => digest,
+            Kept::Address(address) => address,
         }
     }
 }

@@ -1,4 +1,5 @@
-//! State that all workers share and that outlives programs: `rate(..)`, `counter(..)`, `cache(..)`.
+//! State that all workers share and that outlives programs: `rate(..)`, `counter(..)`, `cache(..)`,
+//! `concurrency(..)`.
 //!
 //! A program holds *handles*. A handle is made while the top level runs, gets its name from the
 //! constant that holds it, and is bound to the state of that name in the [`StateStore`] when the
@@ -11,6 +12,7 @@
 
 mod cache;
 mod clock;
+mod concurrency;
 mod counter;
 mod handle;
 mod key;
@@ -20,10 +22,11 @@ mod store;
 
 pub use cache::{Cache, CacheRule, TooLarge};
 pub use clock::{Clock, ManualClock};
+pub use concurrency::{Concurrency, ConcurrencyRule, Slot};
 pub use counter::{Counter, CounterRule, Full};
 pub use handle::NotBound;
 pub use key::Key;
-pub use rate::{Algorithm, Rate, RateRule};
+pub use rate::{Algorithm, Hit, Rate, RateRule};
 pub use store::{Identity, StateSample, StateStore};
 
 /// A handle on some state.
@@ -35,6 +38,8 @@ pub enum State {
     Counter(Counter),
     /// `cache(..)`
     Cache(Cache),
+    /// `concurrency(..)`
+    Concurrency(Concurrency),
 }
 
 impl State {
@@ -44,6 +49,7 @@ impl State {
             Self::Rate(_) => "rate",
             Self::Counter(_) => "counter",
             Self::Cache(_) => "cache",
+            Self::Concurrency(_) => "concurrency",
         }
     }
 
@@ -53,6 +59,7 @@ impl State {
             Self::Rate(rate) => rate.bind(store, identity),
             Self::Counter(counter) => counter.bind(store, identity),
             Self::Cache(cache) => cache.bind(store, identity),
+            Self::Concurrency(slots) => slots.bind(store, identity),
         }
     }
 }

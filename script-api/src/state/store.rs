@@ -7,7 +7,10 @@ use std::{
 
 use hashbrown::HashMap;
 
-use super::{cache::CacheState, clock::Clock, counter::CounterState, rate::RateState};
+use super::{
+    cache::CacheState, clock::Clock, concurrency::ConcurrencyState, counter::CounterState,
+    rate::RateState,
+};
 
 /// What state is called.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -16,6 +19,20 @@ pub enum Identity {
     Constant(Vec<String>),
     /// A name that the program gives: `counter("hits")`.
     Name(String),
+    /// A gate of a route: the gate's name, the route's label, the methods of the route, which of the
+    /// routes with these it is, and which of the gates with this name, each counted from 0.
+    Gate {
+        /// `limit` or `concurrency`.
+        gate: &'static str,
+        /// The route's label.
+        label: String,
+        /// The route's methods, with commas between.
+        methods: String,
+        /// Which of the routes with this label and these methods, in the order written.
+        route: usize,
+        /// Which of the route's gates of this name.
+        nth: usize,
+    },
 }
 
 impl fmt::Display for Identity {
@@ -23,6 +40,26 @@ impl fmt::Display for Identity {
         match self {
             Self::Constant(path) => f.write_str(&path.join(".")),
             Self::Name(name) => f.write_str(name),
+            Self::Gate {
+                gate,
+                label,
+                methods,
+                route,
+                nth,
+            } => {
+                if !methods.is_empty() {
+                    write!(f, "{methods} ")?;
+                }
+                f.write_str(label)?;
+                if *route > 0 {
+                    write!(f, " ({})", route + 1)?;
+                }
+                write!(f, " .{gate}")?;
+                if *nth > 0 {
+                    write!(f, " ({})", nth + 1)?;
+                }
+                Ok(())
+            }
         }
     }
 }
@@ -38,19 +75,20 @@ struct Inner {
     rates: Registry<RateState>,
     counters: Registry<CounterState>,
     caches: Registry<CacheState>,
+    concurrencies: Registry<ConcurrencyState>,
 }
 
 /// What is known of one value, for metrics.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StateSample {
-    /// `rate`, `counter` or `cache`.
+    /// `rate`, `counter`, `cache` or `concurrency`.
     pub kind: &'static str,
     /// Its identity as text.
     pub name: String,
     /// Keys that it holds, those that have expired and were not looked at since included.
     pub keys: usize,
-    /// How often it was full: a rate forgot what one key had used, a counter refused a new key, a
-    /// cache dropped a value before its time.
+    /// How often it was full: a rate forgot what one key had used, a counter or `concurrency` refused
+    /// a new key, a cache dropped a value before its time.
     pub full: u64,
 }
 
@@ -86,11 +124,16 @@ impl StateStore {
         &self.0.caches
     }
 
+    pub(super) fn concurrencies(&self) -> &Registry<ConcurrencyState> {
+        &self.0.concurrencies
+    }
+
     /// Forgets the names of what no program uses any more.
     pub(crate) fn forget_unused(&self) {
         self.0.rates.forget_unused();
         self.0.counters.forget_unused();
         self.0.caches.forget_unused();
+        self.0.concurrencies.forget_unused();
     }
 
     /// All state that a program uses, by kind and name.
@@ -99,6 +142,7 @@ impl StateStore {
         self.0.rates.sample(&mut samples);
         self.0.counters.sample(&mut samples);
         self.0.caches.sample(&mut samples);
+        self.0.concurrencies.sample(&mut samples);
         samples
     }
 }

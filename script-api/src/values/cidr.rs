@@ -31,6 +31,16 @@ impl Cidr {
             .map(|nets| Self(nets.into()))
     }
 
+    /// These networks and those of `other`.
+    pub(crate) fn and(&self, other: &Self) -> Self {
+        Self(self.0.iter().chain(other.0.iter()).copied().collect())
+    }
+
+    /// Whether there is no network in it.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Whether one of the networks holds `address`. An IPv4 address mapped into IPv6
     /// (`::ffff:10.0.0.1`, RFC 4291 section 2.5.5.2) is taken as the IPv4 address it stands for.
     pub fn contains(&self, address: IpAddr) -> bool {

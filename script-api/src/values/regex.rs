@@ -53,6 +53,16 @@ impl Regex {
         self.0.is_match(text)
     }
 
+    /// The first match and where its groups are.
+    pub(crate) fn first<'t>(&self, text: &'t str) -> Option<regex::Captures<'t>> {
+        self.0.captures(text)
+    }
+
+    /// The names of its groups, of which number 0 is the whole match; a group may have none.
+    pub(crate) fn groups(&self) -> impl Iterator<Item = Option<&str>> {
+        self.0.capture_names()
+    }
+
     /// The groups of the first match: group 0 is the whole match; a group that took no part is
     /// `None`. `None` when nothing matches.
     pub fn captures<'t>(&self, text: &'t str) -> Option<Vec<Option<&'t str>>> {

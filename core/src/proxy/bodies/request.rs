@@ -14,6 +14,7 @@ use crate::{
     metrics::Limit,
     proxy::{
         context::{Refusal, State},
+        gates,
         hooks::Exchange,
         hygiene, upstream,
     },
@@ -78,8 +79,9 @@ pub(in crate::proxy) async fn read(exchange: &mut Exchange<'_>) -> Result<(), Un
         ..
     } = exchange;
     let script = &handle.config.script;
+    let most = usize::try_from(state.most_body).unwrap_or(usize::MAX);
     let limits = Bounds {
-        body: script.body,
+        body: script.body.min(most),
         bodies: script.bodies,
     };
     let body = match whole(session, limits).await {
@@ -89,7 +91,11 @@ pub(in crate::proxy) async fn read(exchange: &mut Exchange<'_>) -> Result<(), Un
             session.set_keepalive(None);
             return Err(match fault {
                 Fault::Full(Full::Body) => {
-                    handle.limit_passed(Limit::ScriptBody);
+                    if most < script.body {
+                        gates::count_long_body(handle, state.route);
+                    } else {
+                        handle.limit_passed(Limit::ScriptBody);
+                    }
                     let found = &hygiene::BODY_TOO_LARGE;
                     Unread::Refused(Refusal::new(found.status, found.reason))
                 }

@@ -65,8 +65,16 @@ impl Rate {
     /// # Errors
     /// When it is not bound.
     pub fn allow(&self, key: &Key<'_>) -> Result<bool, NotBound> {
+        Ok(self.hit(key)?.allowed)
+    }
+
+    /// As [`Rate::allow`], and tells how long to wait, at the same moment.
+    ///
+    /// # Errors
+    /// When it is not bound.
+    pub fn hit(&self, key: &Key<'_>) -> Result<Hit, NotBound> {
         let (rule, state) = self.0.get()?;
-        Ok(state.take(rule, key.as_bytes()))
+        Ok(state.hit(rule, key.as_bytes()))
     }
 
     /// How often `key` is allowed from now on, if it happened all at once.
@@ -99,6 +107,15 @@ impl PartialEq for Rate {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
+}
+
+/// What became of one hit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hit {
+    /// Whether there was one left, which is taken now.
+    pub allowed: bool,
+    /// When there was none: how long until there is one.
+    pub wait: Duration,
 }
 
 /// What all keys have used.
@@ -155,15 +172,21 @@ impl RateState {
         }
     }
 
-    fn take(&self, rule: &RateRule, key: &[u8]) -> bool {
+    fn hit(&self, rule: &RateRule, key: &[u8]) -> Hit {
         let now = self.clock.now();
         each_algorithm!(&self.usages, keys => {
             let room = keys.share(rule.max_keys);
-            let taken = keys.lock(key).take(key, rule, now, room);
+            let mut known = keys.lock(key);
+            let taken = known.take(key, rule, now, room);
+            let wait = match taken.allowed {
+                true => 0,
+                false => known.usage(key, rule, now).wait(rule, now),
+            };
+            drop(known);
             if taken.forgotten > 0 {
                 self.forgotten.fetch_add(taken.forgotten, Ordering::Relaxed);
             }
-            taken.allowed
+            Hit { allowed: taken.allowed, wait: Duration::from_nanos(wait) }
         })
     }
 

@@ -60,6 +60,16 @@ impl RateRule {
         }
     }
 
+    /// Hits in a window.
+    pub fn limit(&self) -> u64 {
+        self.limit
+    }
+
+    /// The window.
+    pub fn window(&self) -> Duration {
+        Duration::from_nanos(self.window)
+    }
+
     /// Hits that a full bucket holds, at least 1; without this as many as the limit.
     #[must_use]
     pub fn burst(self, burst: u32) -> Self {

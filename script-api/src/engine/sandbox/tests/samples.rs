@@ -12,8 +12,8 @@ use crate::{
     frozen::Frozen,
     outbound::Incoming,
     state::{
-        Algorithm, Cache, CacheRule, Counter, CounterRule, Identity, Rate, RateRule, State,
-        StateStore,
+        Algorithm, Cache, CacheRule, Concurrency, ConcurrencyRule, Counter, CounterRule, Identity,
+        Rate, RateRule, State, StateStore,
     },
     values::{Cidr, Regex, Table},
 };
@@ -178,6 +178,11 @@ pub(super) fn samples(id: TypeId, limits: &Limits) -> Vec<Dynamic> {
         State::Counter(counter.clone())
             .bind(&StateStore::default(), &Identity::Name("c".to_owned()));
         one(Local::new(counter))
+    } else if id == TypeId::of::<Local<Concurrency>>() {
+        let slots = Concurrency::new(ConcurrencyRule::new(2));
+        State::Concurrency(slots.clone())
+            .bind(&StateStore::default(), &Identity::Name("s".to_owned()));
+        one(Local::new(slots))
     } else if id == TypeId::of::<Local<Cache>>() {
         let cache = Cache::new(CacheRule::new(Duration::from_secs(60), 100));
         State::Cache(cache.clone()).bind(&StateStore::default(), &Identity::Name("k".to_owned()));
