@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
 use crate::{
-    request::{Facts, Request},
+    request::{Facts, LONGEST_TARGET, Request, TargetTooLong, Tls, Values},
     response::Response,
 };
 
@@ -31,6 +31,8 @@ pub struct MemoryRequest {
     pub params: Vec<(String, String)>,
     /// The body, once it was read.
     pub body: Option<Bytes>,
+    /// What hooks have left for later ones.
+    pub values: Values,
 }
 
 impl MemoryRequest {
@@ -48,6 +50,7 @@ impl MemoryRequest {
             client_ip: IpAddr::V4(Ipv4Addr::LOCALHOST),
             params: Vec::new(),
             body: None,
+            values: Values::default(),
         }
     }
 
@@ -128,6 +131,23 @@ impl Request for MemoryRequest {
     }
     fn set_body(&mut self, body: Bytes) {
         self.body = Some(body);
+    }
+    fn set_query_string(&mut self, query: &str) -> Result<(), TargetTooLong> {
+        let length = self.path.len() + 1 + query.len();
+        if length > LONGEST_TARGET {
+            return Err(TargetTooLong(length));
+        }
+        query.clone_into(&mut self.query);
+        Ok(())
+    }
+    fn tls(&self) -> Option<Tls<'_>> {
+        None
+    }
+    fn values(&self) -> Option<&Values> {
+        Some(&self.values)
+    }
+    fn values_mut(&mut self) -> &mut Values {
+        &mut self.values
     }
     fn id(&mut self) -> String {
         "memory".to_owned()

@@ -5,6 +5,7 @@ use std::{borrow::Cow, sync::Arc, time::Instant};
 use edgewright_script::{
     answer::Answer,
     program::{Later, PoolId, RouteId, SiteId},
+    request::Values,
     router::Captures,
 };
 
@@ -80,6 +81,8 @@ pub(super) struct Rare {
     pub(super) upstream_answered: Option<Instant>,
     /// Why the request failed, for `on_log`.
     pub(super) failure: Option<String>,
+    /// What hooks have left for later ones.
+    pub(super) values: Values,
 }
 
 /// Why the proxy answers by itself.

@@ -46,6 +46,7 @@ mod on_log;
 mod path_tricks;
 mod quota;
 mod reload;
+mod request_changes;
 mod response_hooks;
 mod routing;
 mod runaway;

@@ -11,12 +11,12 @@ use rhai::{
 };
 
 use super::{
-    absent, answer_api, blob_api, body_api, by_name, coding_api, collections,
+    absent, answer_api, blob_api, body_api, by_name, coding_api, collections, cookie_api,
     current::{NativeResult, error},
     digest_api, equality, jwt,
     limits::Limits,
-    log_api, progress, reply_api, request_api, response_api, state_api, text_api, time_api,
-    value_api, written,
+    log_api, progress, query_api, reply_api, request_api, request_values_api, response_api,
+    state_api, text_api, time_api, value_api, written,
 };
 use crate::path::PathPolicy;
 
@@ -64,6 +64,9 @@ pub(crate) fn engine(limits: &Limits, path_policy: &PathPolicy) -> Engine {
     request_api::register(&mut engine, *path_policy, limits.items);
     response_api::register(&mut engine, limits);
     body_api::register(&mut engine, limits);
+    request_values_api::register(&mut engine);
+    query_api::register(&mut engine, limits);
+    cookie_api::register(&mut engine);
     answer_api::register(&mut engine);
     reply_api::register(&mut engine, limits);
     value_api::register(&mut engine, limits.string, limits.body);

@@ -9,6 +9,9 @@ use crate::engine::REQUEST_PROPERTIES;
 /// The natives that make an answer.
 pub(super) const ANSWERS: [&str; 2] = ["respond", "redirect"];
 
+/// The methods of an answer that give it.
+const ON_ANSWERS: [&str; 2] = ["header", "cookie"];
+
 /// Natives of the host and of Rhai's packages that give the same type whatever they are called on,
 /// as functions and as methods, with the number of their arguments (a receiver counts).
 const NATIVES: &[(&str, usize, Kind)] = &[
@@ -243,9 +246,11 @@ pub(super) fn makes_answer(program: &Program<'_>, call: &FnCallExpr) -> bool {
         && !program.has_function(&call.name)
 }
 
-/// `respond(..).header(..)`: an answer on which only `header` is called.
+/// `respond(..).header(..)`: an answer on which only its own methods are called.
 pub(super) fn is_answer_chain(program: &Program<'_>, chain: &Chain<'_>) -> bool {
     let made = matches!(chain.root, Expr::FnCall(call, _) if makes_answer(program, call));
     let mut links = chain.links.iter();
-    made && links.all(|link| matches!(link, Link::Method(call, _) if call.name == "header"))
+    made && links.all(
+        |link| matches!(link, Link::Method(call, _) if ON_ANSWERS.contains(&call.name.as_str())),
+    )
 }
