@@ -8,9 +8,11 @@ mod draft;
 mod hook_dsl;
 mod inputs;
 mod link;
+mod options;
 mod route_dsl;
 mod site_dsl;
 mod states;
+mod tables;
 mod top_level;
 
 use std::{cell::RefCell, collections::HashSet, rc::Rc, sync::Arc};

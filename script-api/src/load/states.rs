@@ -4,7 +4,10 @@ use std::{ops::RangeInclusive, time::Duration};
 
 use rhai::{Dynamic, Engine, INT, ImmutableString, Map, NativeCallContext};
 
-use super::draft::{Draft, SharedDraft};
+use super::{
+    draft::{Draft, SharedDraft},
+    options::{Options, within},
+};
 use crate::{
     diagnostic::{Diagnostic, Place},
     engine::{Local, NativeResult, native_error},
@@ -179,16 +182,6 @@ fn algorithm(given: &Dynamic) -> NativeResult<Algorithm> {
     })
 }
 
-fn within<T: TryFrom<INT>>(what: &str, given: INT, range: RangeInclusive<INT>) -> NativeResult<T> {
-    let number = range.contains(&given).then(|| T::try_from(given).ok());
-    number.flatten().ok_or_else(|| {
-        let (least, most) = range.into_inner();
-        native_error(format!(
-            "{what} must be between {least} and {most}, not {given}"
-        ))
-    })
-}
-
 fn time(what: &str, given: &str) -> NativeResult<Duration> {
     let time = humantime::parse_duration(given)
         .map_err(|_| native_error(format!("`{given}` is no time; write \"1500ms\" or \"1m\"")))?;
@@ -198,49 +191,6 @@ fn time(what: &str, given: &str) -> NativeResult<Duration> {
     Err(native_error(format!(
         "{what} must be between 1ms and 366 days, not {given}"
     )))
-}
-
-/// The options that stand behind the other arguments.
-struct Options {
-    of: &'static str,
-    given: Map,
-}
-
-impl Options {
-    fn new(of: &'static str, given: Map, known: &[&str]) -> NativeResult<Self> {
-        let mut names = given.keys();
-        if let Some(unknown) = names.find(|name| !known.contains(&name.as_str())) {
-            let near = nearest(unknown, known.iter().copied());
-            let hint = near.map(|near| format!(" (did you mean `{near}`?)"));
-            return Err(native_error(format!(
-                "`{of}` has no option `{unknown}`{}; it has {}",
-                hint.unwrap_or_default(),
-                known.join(", "),
-            )));
-        }
-        Ok(Self { of, given })
-    }
-
-    fn take(&mut self, name: &str) -> Option<Dynamic> {
-        self.given.remove(name)
-    }
-
-    fn number<T: TryFrom<INT>>(
-        &mut self,
-        name: &str,
-        range: RangeInclusive<INT>,
-    ) -> NativeResult<Option<T>> {
-        let Some(given) = self.take(name) else {
-            return Ok(None);
-        };
-        let what = format!("`{name}` of `{}`", self.of);
-        let number = given.as_int().map_err(|found| {
-            native_error(format!(
-                "{what} is a whole number, not a value of type `{found}`"
-            ))
-        })?;
-        within(&what, number, range).map(Some)
-    }
 }
 
 impl Draft {
