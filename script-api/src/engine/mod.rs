@@ -47,6 +47,7 @@ mod size;
 mod state_api;
 mod suspended;
 mod text_api;
+mod text_helpers;
 mod time_api;
 mod value_api;
 mod written;

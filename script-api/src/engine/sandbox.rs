@@ -16,7 +16,7 @@ use super::{
     digest_api, equality, jwt,
     limits::Limits,
     log_api, progress, query_api, reply_api, request_api, request_values_api, response_api,
-    state_api, text_api, time_api, value_api, written,
+    state_api, text_api, text_helpers, time_api, value_api, written,
 };
 use crate::path::PathPolicy;
 
@@ -69,9 +69,10 @@ pub(crate) fn engine(limits: &Limits, path_policy: &PathPolicy) -> Engine {
     cookie_api::register(&mut engine);
     answer_api::register(&mut engine);
     reply_api::register(&mut engine, limits);
-    value_api::register(&mut engine, limits.string, limits.body);
+    value_api::register(&mut engine, limits);
     state_api::register(&mut engine);
     text_api::register(&mut engine, limits);
+    text_helpers::register(&mut engine, limits);
     written::register(&mut engine, limits);
     blob_api::register(&mut engine, limits.string);
     coding_api::register(&mut engine, limits);
