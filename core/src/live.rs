@@ -190,6 +190,7 @@ impl Operations for Desk {
             threads: self.threads,
             open_files_limit: self.open_files,
             state: self.state.samples(),
+            script: self.state.metric_samples(),
         };
         self.shared.metrics.render(&input)
     }

@@ -4,7 +4,7 @@ use super::family::{Families, Kind};
 use super::pool::PoolMetrics;
 use super::route::RouteMetrics;
 use super::sample::{DnsSample, ReloadSample, ScrapeInput};
-use super::{Limit, Metrics, process};
+use super::{Limit, Metrics, process, script};
 use edgewright_script::state::StateSample;
 use std::sync::Arc;
 use std::time::Instant;
@@ -20,6 +20,8 @@ pub(super) fn render(metrics: &Metrics, input: &ScrapeInput) -> Vec<u8> {
     reloads(&input.reload, &mut families);
     dns(&input.dns, &mut families);
     state(&input.state, &mut families);
+    background(metrics, &mut families);
+    script::describe(&input.script, &mut families);
     limits_of_the_host(input, &mut families);
     if let Some(sample) = process::read() {
         process::describe(&sample, &mut families);
@@ -279,13 +281,13 @@ fn state(samples: &[StateSample], families: &mut Families) {
     };
     each(
         "edgewright_state_keys",
-        "Keys that the rate, counter or cache holds.",
+        "Keys that the rate, counter or cache holds, or series of the metric.",
         Kind::Gauge,
         &|sample| sample.keys as f64,
     );
     each(
         "edgewright_state_full_total",
-        "How often it was full: a rate forgot a key, a counter refused one, a cache dropped a value.",
+        "How often it was full: a rate forgot a key, a counter refused one, a cache dropped a value, a metric counted under `other`.",
         Kind::Counter,
         &|sample| sample.full as f64,
     );

@@ -18,6 +18,7 @@ mod process;
 mod registry;
 mod route;
 mod sample;
+mod script;
 pub mod shard;
 mod status;
 #[cfg(test)]

@@ -50,6 +50,7 @@ mod request_changes;
 mod response_hooks;
 mod routing;
 mod runaway;
+mod script_metrics;
 mod shared_state;
 mod shutdown;
 mod sites;

@@ -15,8 +15,8 @@ use super::{
     current::{NativeResult, error},
     digest_api, equality, jwt,
     limits::Limits,
-    log_api, progress, query_api, reply_api, request_api, request_values_api, response_api,
-    state_api, text_api, text_helpers, time_api, value_api, written,
+    log_api, metric_api, progress, query_api, reply_api, request_api, request_values_api,
+    response_api, state_api, text_api, text_helpers, time_api, value_api, written,
 };
 use crate::path::PathPolicy;
 
@@ -80,6 +80,7 @@ pub(crate) fn engine(limits: &Limits, path_policy: &PathPolicy) -> Engine {
     time_api::register(&mut engine);
     jwt::register(&mut engine, limits);
     log_api::register(&mut engine);
+    metric_api::register_methods(&mut engine);
     absent::register(&mut engine);
     closed(&mut engine);
     #[cfg(test)]

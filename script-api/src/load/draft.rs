@@ -12,6 +12,7 @@ use crate::{
     program::{Condition, HeaderChange, HookKind, PoolDeclaration},
     router::{HostPattern, Pattern},
     source::Source,
+    state::metric::Metric,
 };
 
 /// The draft, shared by the natives of the load time.

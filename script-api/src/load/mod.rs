@@ -28,6 +28,7 @@ use crate::{
     lint::{Known, Linter, Natives},
     program::Program,
     source::Source,
+    state::metric::Metric,
 };
 use draft::Draft;
 
@@ -76,6 +77,7 @@ pub fn load(inputs: &Inputs) -> Result<Loaded, LoadError> {
     inputs::register(&mut engine, inputs, &draft);
     states::register(&mut engine, &draft);
     engine::refuse_while_loading(&mut engine);
+    engine::refuse_metrics_while_loading(&mut engine);
 
     let natives = Natives::from_engine(&engine);
     let (source, ast) = link::compile(&mut engine, inputs, &natives)?;
@@ -91,6 +93,8 @@ pub fn load(inputs: &Inputs) -> Result<Loaded, LoadError> {
     };
     let linter = Linter::new(&ast, &known);
     let mut findings = linter.check();
+    let (metrics, of_metrics) = linter.metrics();
+    findings.extend(of_metrics);
     stop_at_errors(&mut findings, &source)?;
 
     engine::start_budget(&limits);
@@ -108,6 +112,7 @@ pub fn load(inputs: &Inputs) -> Result<Loaded, LoadError> {
     }
     stop_at_errors(&mut findings, &source)?;
 
+    draft.metrics = metrics.into_iter().map(Metric::new).collect();
     let states = std::mem::take(&mut draft.states);
     let program = build::build(draft, &ast, inputs, source.clone(), &mut findings);
     let Some(program) = program else {
@@ -131,7 +136,7 @@ pub fn load(inputs: &Inputs) -> Result<Loaded, LoadError> {
         }
     }
     stop_at_errors(&mut findings, &source)?;
-    states::bind(&states, &inputs.state);
+    states::bind(&states, &program.metrics, &inputs.state);
     Ok(Loaded {
         program,
         warnings: all_of(&mut findings, &source).0,

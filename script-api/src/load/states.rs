@@ -14,7 +14,7 @@ use crate::{
     frozen::Frozen,
     state::{
         Algorithm, Cache, CacheRule, Counter, CounterRule, Identity, Rate, RateRule, State,
-        StateStore,
+        StateStore, metric::Metric,
     },
     suggest::nearest,
 };
@@ -255,11 +255,14 @@ impl Draft {
 
 /// Binds all handles to their state. The program is known to be right by then, so one that is
 /// refused leaves nothing behind.
-pub(super) fn bind(states: &[Made], store: &StateStore) {
+pub(super) fn bind(states: &[Made], metrics: &[Metric], store: &StateStore) {
     store.forget_unused();
     for made in states {
         if let Some(identity) = &made.identity {
             made.state.bind(store, identity);
         }
+    }
+    for metric in metrics {
+        metric.bind(store);
     }
 }

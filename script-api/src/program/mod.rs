@@ -21,6 +21,7 @@ use crate::{
     path::PathPolicy,
     router::{HostPattern, HostRouter, PathRouter},
     source::Source,
+    state::metric::Metric,
 };
 
 /// Number of a hook in [`Program::hooks`].
@@ -177,6 +178,10 @@ pub struct Program {
     /// All pools that are known, whether a route uses them or not.
     pub pools: Vec<PoolDeclaration>,
     pub(crate) pool_ids: HashMap<String, PoolId>,
+    /// What runs without a request.
+    pub background: Vec<Background>,
+    /// What it counts and measures.
+    pub(crate) metrics: Vec<Metric>,
 }
 
 impl Program {

@@ -7,7 +7,13 @@ use std::{
 
 use hashbrown::HashMap;
 
-use super::{cache::CacheState, clock::Clock, counter::CounterState, rate::RateState};
+use super::{
+    cache::CacheState,
+    clock::Clock,
+    counter::CounterState,
+    metric::{MetricSample, MetricState, SeriesCount},
+    rate::RateState,
+};
 
 /// What state is called.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -38,19 +44,23 @@ struct Inner {
     rates: Registry<RateState>,
     counters: Registry<CounterState>,
     caches: Registry<CacheState>,
+    metrics: Registry<MetricState>,
+    /// Of all metrics.
+    series: SeriesCount,
 }
 
 /// What is known of one value, for metrics.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StateSample {
-    /// `rate`, `counter` or `cache`.
+    /// `rate`, `counter`, `cache` or `metric`.
     pub kind: &'static str,
     /// Its identity as text.
     pub name: String,
-    /// Keys that it holds, those that have expired and were not looked at since included.
+    /// Keys that it holds, those that have expired and were not looked at since included; the series of
+    /// a metric.
     pub keys: usize,
     /// How often it was full: a rate forgot what one key had used, a counter refused a new key, a
-    /// cache dropped a value before its time.
+    /// cache dropped a value before its time, a metric counted something under other labels.
     pub full: u64,
 }
 
@@ -86,11 +96,21 @@ impl StateStore {
         &self.0.caches
     }
 
+    pub(super) fn metrics(&self) -> &Registry<MetricState> {
+        &self.0.metrics
+    }
+
+    /// How many series all metrics have.
+    pub(super) fn series(&self) -> &SeriesCount {
+        &self.0.series
+    }
+
     /// Forgets the names of what no program uses any more.
     pub(crate) fn forget_unused(&self) {
         self.0.rates.forget_unused();
         self.0.counters.forget_unused();
         self.0.caches.forget_unused();
+        self.0.metrics.forget_unused();
     }
 
     /// All state that a program uses, by kind and name.
@@ -99,7 +119,16 @@ impl StateStore {
         self.0.rates.sample(&mut samples);
         self.0.counters.sample(&mut samples);
         self.0.caches.sample(&mut samples);
+        self.0.metrics.sample(&mut samples);
         samples
+    }
+
+    /// All metrics that a program has, by name. Of several of one name, while a reload changes one, it is
+    /// the newest: two of one name would be refused by whoever reads them.
+    pub fn metric_samples(&self) -> Vec<MetricSample> {
+        let mut newest = self.0.metrics.newest();
+        newest.sort_by(|a, b| a.0.cmp(&b.0));
+        newest.iter().map(|(_, state)| state.sample()).collect()
     }
 }
 
@@ -127,6 +156,16 @@ impl<S: Shared> Registry<S> {
         let made = Arc::new(make());
         all.push(Arc::downgrade(&made));
         made
+    }
+
+    /// The newest state of each name.
+    fn newest(&self) -> Vec<(Identity, Arc<S>)> {
+        let known = self.lock();
+        let newest = known.iter().filter_map(|(identity, all)| {
+            let newest = all.iter().rev().find_map(Weak::upgrade)?;
+            Some((identity.clone(), newest))
+        });
+        newest.collect()
     }
 
     fn sample(&self, samples: &mut Vec<StateSample>) {
