@@ -85,6 +85,7 @@ impl Reloadable for Live {
                     summary: generation.summary(),
                 };
                 self.shared.generation.store(Arc::new(generation));
+                self.shared.swapped.notify_one();
                 outcome
             }
         }

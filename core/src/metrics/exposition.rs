@@ -7,6 +7,7 @@ use super::sample::{DnsSample, ReloadSample, ScrapeInput};
 use super::{Limit, Metrics, process, script};
 use edgewright_script::state::StateSample;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 /// Writes all metrics as text.
@@ -138,6 +139,28 @@ fn outbound(metrics: &Metrics, families: &mut Families) {
             "How long calls to other services took, failed ones too.",
         )
         .add_histogram(&[], &latency);
+}
+
+/// Nothing before the first run: most programs have no such hooks.
+fn background(metrics: &Metrics, families: &mut Families) {
+    let counted = |counter: &AtomicU64| counter.load(Ordering::Relaxed) as f64;
+    let runs = counted(&metrics.background.runs);
+    if runs == 0.0 {
+        return;
+    }
+    let mut one = |name, help, value| {
+        families.family(name, help, Kind::Counter).add(&[], value);
+    };
+    one(
+        "edgewright_background_runs_total",
+        "Runs of background hooks that have begun.",
+        runs,
+    );
+    one(
+        "edgewright_background_failures_total",
+        "Runs of background hooks that failed.",
+        counted(&metrics.background.failures),
+    );
 }
 
 fn requests(metrics: &Metrics, families: &mut Families) {

@@ -15,7 +15,7 @@ mod hooks;
 pub mod hygiene;
 mod local;
 mod log;
-mod loops;
+pub(crate) mod loops;
 mod path;
 mod presence;
 mod upstream;
@@ -36,6 +36,7 @@ use pingora_core::{modules::http::HttpModules, protocols::Digest, upstreams::pee
 use pingora_error::{Error, ErrorSource, ErrorType, Result};
 use pingora_http::{RequestHeader, ResponseHeader};
 use pingora_proxy::{FailToProxy, ProxyHttp, Session};
+use tokio::sync::Notify;
 
 pub(crate) use bodies::kept_bytes;
 pub use context::Context;
@@ -55,6 +56,8 @@ use hooks::Stopped;
 pub struct Shared {
     /// The generation in force.
     pub generation: ArcSwap<Generation>,
+    /// Told when another one goes live.
+    pub swapped: Notify,
     /// Counters of the process.
     pub metrics: Arc<Metrics>,
     /// Starting, serving or ending.
@@ -73,6 +76,11 @@ impl Edge {
     pub fn new(shared: Arc<Shared>, client: Client) -> Self {
         let client = Arc::new(client);
         Self { shared, client }
+    }
+
+    /// What makes the calls of its hooks.
+    pub(crate) fn client(&self) -> &Arc<Client> {
+        &self.client
     }
 }
 

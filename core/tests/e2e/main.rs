@@ -10,6 +10,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod background;
 mod big_body;
 mod body_length;
 mod broken_program;

@@ -57,7 +57,7 @@ pub use budget::{MemoryCounter, count_memory_with};
 pub use clock::set_clock;
 pub use current::Subject;
 pub use failure::{Failure, FailureKind, ScriptLimit};
-pub use hooks::{Choice, Holds, Seen, Verdict};
+pub use hooks::{Choice, Finished, Holds, Seen, Verdict};
 pub use interpreter::Interpreter;
 pub use limits::Limits;
 pub use loads::Awaited;

@@ -74,6 +74,7 @@ impl<V: Said> Running<V> {
             HookKind::OnResponse | HookKind::OnResponseBody | HookKind::OnLog => {
                 smallvec![Dynamic::from(RequestHandle), Dynamic::from(ResponseHandle)]
             }
+            HookKind::Every => smallvec![],
             _ => smallvec![Dynamic::from(RequestHandle)],
         };
         let mut frame = state.take_frame();

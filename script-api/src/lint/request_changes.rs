@@ -53,6 +53,8 @@ impl RequestChanges {
             HookKind::OnRequest | HookKind::OnRequestBody | HookKind::To | HookKind::Respond => {
                 None
             }
+            // It has none.
+            HookKind::Every => None,
         }
     }
 

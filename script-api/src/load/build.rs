@@ -14,8 +14,8 @@ use crate::{
     diagnostic::{Diagnostic, Place},
     frozen::Function,
     program::{
-        BodyHook, Destination, Hook, HookId, HookKind, Later, PoolDeclaration, PoolId, Program,
-        Route, RouteId, Site, SiteId, Split,
+        Background, BodyHook, Destination, Hook, HookId, HookKind, Later, PoolDeclaration, PoolId,
+        Program, Route, RouteId, Site, SiteId, Split,
     },
     router::{HostPattern, HostRouter, PathRouter, Pattern, PatternError, Segment, Template},
     source::Source,
@@ -56,6 +56,18 @@ pub(super) fn build(
             builder.route(route, site, &site_hooks)
         })
         .collect();
+    let background = draft
+        .background
+        .iter()
+        .map(|draft| Background {
+            hook: builder.hook(
+                HookKind::Every,
+                draft.hook.function.clone(),
+                &draft.hook.place,
+            ),
+            interval: draft.interval,
+        })
+        .collect();
     let Builder {
         pool_ids,
         hooks,
@@ -92,6 +104,8 @@ pub(super) fn build(
         },
         pools,
         pool_ids,
+        background,
+        metrics: draft.metrics,
     })
 }
 

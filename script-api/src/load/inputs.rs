@@ -88,6 +88,7 @@ pub(crate) fn refuse_in_hooks(engine: &mut Engine) {
     for name in ["rate", "counter", "cache"] {
         engine.register_fn(name, move |_: Dynamic, _: Dynamic| refused(name));
     }
+    engine.register_fn("every", |_: Dynamic, _: Dynamic| refused("every"));
     for name in ["rate", "cache"] {
         engine.register_fn(name, move |_: Dynamic, _: Dynamic, _: Dynamic| {
             refused(name)

@@ -3,6 +3,7 @@
 //! The top level runs here, once. It fills a [`draft::Draft`], which is then checked as a whole and
 //! becomes the immutable program.
 
+mod background;
 mod build;
 mod draft;
 mod hook_dsl;
@@ -76,6 +77,7 @@ pub fn load(inputs: &Inputs) -> Result<Loaded, LoadError> {
     hook_dsl::register(&mut engine, &draft);
     inputs::register(&mut engine, inputs, &draft);
     states::register(&mut engine, &draft);
+    background::register(&mut engine, &draft);
     engine::refuse_while_loading(&mut engine);
     engine::refuse_metrics_while_loading(&mut engine);
 
