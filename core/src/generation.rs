@@ -12,8 +12,8 @@ use std::{
 };
 
 use edgewright_script::{
-    engine::ScriptLimit,
-    program::{PoolId, Program, Route, RouteId},
+    engine::{Failure, ScriptLimit},
+    program::{HookId, PoolId, Program, Route, RouteId},
 };
 
 use crate::{
@@ -107,6 +107,28 @@ impl Generation {
     /// Counts a hit of a limit.
     pub(crate) fn limit_passed(&self, limit: Limit) {
         self.metrics.limit_hit(limit);
+    }
+
+    /// Tells of a hook that failed: one log line and one metric.
+    pub(crate) fn script_failure(&self, route: Option<RouteId>, hook: HookId, failure: &Failure) {
+        let hook = self.program.hook(hook).kind.name();
+        let metrics = self.metrics_of(route);
+        metrics.script_failure(hook, failure.kind);
+        if let Some(limit) = failure.limit {
+            self.limit_hit(limit);
+        }
+        tracing::error!(
+            "script failure route={} hook={hook} at={} kind={} error={}",
+            metrics.label(),
+            failure.place,
+            failure.kind.name(),
+            failure.message,
+        );
+    }
+
+    /// The counters of the process.
+    pub(crate) fn metrics(&self) -> &Metrics {
+        &self.metrics
     }
 
     /// Counts a hit of one of the script's limits.

@@ -4,6 +4,7 @@
 //! `docs/architecture.md` shows the way of a request and of a reload through these modules.
 
 pub mod admin;
+mod background;
 pub mod commands;
 pub mod config;
 pub mod dns;

@@ -85,6 +85,7 @@ impl Reloadable for Live {
                     summary: generation.summary(),
                 };
                 self.shared.generation.store(Arc::new(generation));
+                self.shared.swapped.notify_one();
                 outcome
             }
         }
@@ -190,6 +191,7 @@ impl Operations for Desk {
             threads: self.threads,
             open_files_limit: self.open_files,
             state: self.state.samples(),
+            script: self.state.metric_samples(),
         };
         self.shared.metrics.render(&input)
     }

@@ -54,7 +54,21 @@ impl Workers {
     ///
     /// # Errors
     /// When the thread or its runtime can't be made.
-    pub fn start<S: Service + 'static>(&self, name: &str, mut service: S) -> anyhow::Result<()> {
+    pub fn start<S: Service + 'static>(&self, name: &str, service: S) -> anyhow::Result<()> {
+        self.start_beside(name, service, |_| async {})
+    }
+
+    /// The same, with something else that runs on the thread beside it. It is told when the process
+    /// is to end, and may go on until it does.
+    ///
+    /// # Errors
+    /// When the thread or its runtime can't be made.
+    pub fn start_beside<S, B, R>(&self, name: &str, mut service: S, beside: B) -> anyhow::Result<()>
+    where
+        S: Service + 'static,
+        B: FnOnce(watch::Receiver<bool>) -> R + Send + 'static,
+        R: Future<Output = ()>,
+    {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -66,11 +80,15 @@ impl Workers {
             .stack_size(STACK)
             .spawn(move || {
                 runtime.block_on(async {
-                    service.start_service(None, closing, 1).await;
-                    // Were the other end gone, Pingora would report an error.
-                    let _open = open;
-                    // The listeners are closed; connections are served until the process ends.
-                    std::future::pending::<()>().await;
+                    let beside = beside(closing.clone());
+                    let serve = async {
+                        service.start_service(None, closing, 1).await;
+                        // Were the other end gone, Pingora would report an error.
+                        let _open = open;
+                        // The listeners are closed; connections are served until the process ends.
+                        std::future::pending::<()>().await;
+                    };
+                    tokio::join!(serve, beside);
                 });
             })
             .context("can't start a worker")?;

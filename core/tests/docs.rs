@@ -199,7 +199,13 @@ fn the_bounds_are_the_bounds() {
 #[test]
 fn programs_in_the_documentation_load() {
     let mut tried = 0;
-    for document in ["README.md", "docs/routes.md", "docs/limits-and-access.md"] {
+    for document in [
+        "README.md",
+        "docs/routes.md",
+        "docs/bodies.md",
+        "docs/limits-and-access.md",
+        "docs/state-and-background.md",
+    ] {
         // A block that begins with the name of a file is that file, for the blocks behind it.
         let mut files: Vec<(String, String)> = Vec::new();
         for program in blocks(&read(document), "rhai") {
@@ -222,6 +228,8 @@ fn programs_in_the_documentation_load() {
             for (name, text) in [
                 ("edgewright.toml", settings.as_str()),
                 ("keys.json", "{\"secret-1\": \"alice\"}"),
+                ("tenants.csv", "host,pool\nacme.example,api\n"),
+                ("agents.txt", "BadBot\n"),
                 ("routes.rhai", &program),
             ] {
                 fs::write(folder.path().join(name), text).unwrap();
@@ -304,6 +312,8 @@ fn links_inside_the_documentation_lead_somewhere() {
         "docs/limits-and-access.md",
         "docs/operations.md",
         "docs/routes.md",
+        "docs/bodies.md",
+        "docs/state-and-background.md",
         "examples/cidr-gate/README.md",
         "examples/cors/README.md",
         "examples/modules/README.md",

@@ -12,6 +12,7 @@ use support::client::{get, post, request};
 use support::command::edgewright;
 use support::launch::serving;
 use support::upstream::{Upstream, ok};
+use support::wait::SOON;
 
 /// The folders under `examples/`.
 fn examples() -> Vec<PathBuf> {
@@ -203,10 +204,112 @@ fn cors_serves() {
     assert_eq!(web.hits(), 0);
 }
 
+#[test]
+fn a_tenant_decides_the_pool() {
+    let blue = Upstream::fixed("blue");
+    let green = Upstream::fixed("green");
+    let proxy = serving(&text("tenant-to-pool", "routes.rhai"))
+        .file("tenants.csv", &text("tenant-to-pool", "tenants.csv"))
+        .pool("blue", blue.address())
+        .pool("green", green.address())
+        .start();
+    let by_host = |host: &str| proxy.send(&get("/a").host(host));
+    let by_header = |tenant: &str| proxy.send(&get("/a").header("x-tenant", tenant));
+    assert_eq!(by_host("acme.example.com").text(), "blue");
+    assert_eq!(blue.last_request().headers("x-tenant"), ["acme"]);
+    assert_eq!(by_header("globe").text(), "green");
+    // What the client says of itself counts for nothing where the host decides.
+    let both = get("/a")
+        .host("globe.example.com")
+        .header("x-tenant", "acme");
+    assert_eq!(proxy.send(&both).text(), "green");
+    let hits = (blue.hits(), green.hits());
+    assert_eq!(by_header("old").status, 403);
+    assert_eq!(by_header("none").status, 404);
+    assert_eq!(by_host("none.example.com").status, 404);
+    assert_eq!(proxy.get("/a").status, 404);
+    assert_eq!((blue.hits(), green.hits()), hits);
+}
+
+#[test]
+fn an_experiment_keeps_its_users_apart() {
+    let old = Upstream::fixed("old");
+    let new = Upstream::fixed("new");
+    let proxy = serving(&text("ab-test", "routes.rhai"))
+        .pool("old", old.address())
+        .pool("new", new.address())
+        .start();
+    let as_user = |user: usize| {
+        let request = get("/checkout/").header("x-user", &format!("user-{user}"));
+        proxy.send(&request).text()
+    };
+    let first: Vec<String> = (0..200).map(as_user).collect();
+    let newer = first.iter().filter(|got| *got == "new").count();
+    assert!((25..=55).contains(&newer), "{newer} of 200");
+    for (user, got) in first.iter().enumerate().take(20) {
+        assert_eq!(as_user(user), *got);
+    }
+    let metrics = proxy.ask_admin("/metrics").text();
+    let counted = format!(
+        "script_assigned_total{{experiment=\"checkout-2\",variant=\"new\"}} {}",
+        new.hits()
+    );
+    assert!(metrics.lines().any(|line| line == counted), "{metrics}");
+
+    // A visitor without a name gets one, and with it the same again.
+    let visit = proxy.get("/checkout/");
+    let cookie = visit.header("set-cookie").unwrap();
+    let cookie = cookie.split(';').next().unwrap().to_owned();
+    for _ in 0..5 {
+        let again = proxy.send(&get("/checkout/").header("cookie", &cookie));
+        assert_eq!(again.text(), visit.text());
+        assert_eq!(again.header("set-cookie"), None);
+    }
+    assert_eq!(proxy.text("/other"), "old");
+}
+
+#[test]
+fn answers_are_logged_and_counted() {
+    let web = Upstream::fixed("ok");
+    let proxy = serving(&text("structured-log-and-metrics", "routes.rhai"))
+        .settings("[log]\nformat = \"json\"")
+        .pool("web", web.address())
+        .start();
+    let request = get("/a?q=1&api_key=hunter2").header("x-user", "alice");
+    assert_eq!(proxy.send(&request.header("x-plan", "gold")).status, 200);
+    let line = proxy.log.wait("answered", SOON);
+    for part in ["alice", "/a", "q=1", "api_key=***"] {
+        assert!(line.contains(part), "{part}: {line}");
+    }
+    assert!(!line.contains("hunter2"), "{line}");
+    // The upstream gets what was sent.
+    assert_eq!(web.last_request().target(), "/a?q=1&api_key=hunter2");
+    assert_eq!(
+        proxy
+            .send(&get("/healthz").header("x-plan", "made up"))
+            .status,
+        200
+    );
+    let text = proxy.ask_admin("/metrics").text();
+    for line in [
+        "script_answers_total{class=\"2xx\",plan=\"gold\"} 1",
+        "script_answers_total{class=\"2xx\",plan=\"other\"} 1",
+        "script_answer_seconds_count{plan=\"gold\"} 1",
+    ] {
+        assert!(text.lines().any(|known| known == line), "{line}\n{text}");
+    }
+}
+
 /// The files of an example fit together: its settings name the pools that its program uses.
 #[test]
 fn settings_name_the_upstreams() {
-    for example in ["quickstart", "modules"] {
+    for example in [
+        "quickstart",
+        "modules",
+        "tenant-to-pool",
+        "ab-test",
+        "structured-log-and-metrics",
+    ] {
         let settings: toml::Table = text(example, "edgewright.toml").parse().unwrap();
         let pools = settings["pools"].as_table().unwrap();
         let upstreams = text(example, "upstreams.py");

@@ -6,6 +6,7 @@
 //! it: [`memory`] holds requests in memory.
 
 pub mod answer;
+pub mod cookie;
 pub mod diagnostic;
 pub mod engine;
 pub mod frozen;

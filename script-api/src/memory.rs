@@ -9,7 +9,9 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
 use crate::{
-    request::{Attempt, Facts, MOST_SLOTS, Request, Target},
+    request::{
+        Attempt, Facts, LONGEST_TARGET, MOST_SLOTS, Request, Target, TargetTooLong, Tls, Values,
+    },
     response::Response,
     state::Slot,
 };
@@ -37,6 +39,8 @@ pub struct MemoryRequest {
     pub body: Option<Bytes>,
     /// Slots that it holds.
     pub slots: Vec<Arc<Slot>>,
+    /// What hooks have left for later ones.
+    pub values: Values,
 }
 
 impl MemoryRequest {
@@ -55,6 +59,7 @@ impl MemoryRequest {
             params: Vec::new(),
             body: None,
             slots: Vec::new(),
+            values: Values::default(),
         }
     }
 
@@ -144,6 +149,23 @@ impl Request for MemoryRequest {
     }
     fn set_body(&mut self, body: Bytes) {
         self.body = Some(body);
+    }
+    fn set_query_string(&mut self, query: &str) -> Result<(), TargetTooLong> {
+        let length = self.path.len() + 1 + query.len();
+        if length > LONGEST_TARGET {
+            return Err(TargetTooLong(length));
+        }
+        query.clone_into(&mut self.query);
+        Ok(())
+    }
+    fn tls(&self) -> Option<Tls<'_>> {
+        None
+    }
+    fn values(&self) -> Option<&Values> {
+        Some(&self.values)
+    }
+    fn values_mut(&mut self) -> &mut Values {
+        &mut self.values
     }
     fn id(&mut self) -> String {
         "memory".to_owned()

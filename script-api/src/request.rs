@@ -1,10 +1,17 @@
 //! The request as a program sees it.
 
+pub mod cookies;
+pub mod query;
+mod values;
+
+pub use values::{MOST_BYTES, MOST_VALUES, NoRoom, Values};
+
 use std::{borrow::Cow, net::IpAddr, time::Duration};
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
 use percent_encoding::percent_decode_str;
+use thiserror::Error;
 
 use crate::state::Slot;
 
@@ -65,7 +72,7 @@ pub trait Request {
     fn path(&self) -> &str;
     /// The path as it was sent, without the query.
     fn raw_path(&self) -> &str;
-    /// What stands behind the `?`, as sent; empty when there is none.
+    /// What stands behind the `?`, as sent or as a hook has set it; empty when there is none.
     fn query_string(&self) -> &str;
     /// The client's address: the peer's, or what trusted proxies say.
     fn client_ip(&self) -> IpAddr;
@@ -99,11 +106,46 @@ pub trait Request {
     fn body(&self) -> Option<&Bytes>;
     /// Replaces the body that goes to the upstream.
     fn set_body(&mut self, body: Bytes);
+    /// Sets what stands behind the `?`; with an empty text there is no `?`. It holds nothing that can't
+    /// stand in a query.
+    ///
+    /// # Errors
+    /// When path and query would be longer than a target can be; then all stays as it was.
+    fn set_query_string(&mut self, query: &str) -> Result<(), TargetTooLong>;
+    /// How the client's connection is encrypted; `None` when it isn't.
+    fn tls(&self) -> Option<Tls<'_>>;
+    /// What hooks have left for later ones.
+    fn values(&self) -> Option<&Values>;
+    /// The same, for leaving something.
+    fn values_mut(&mut self) -> &mut Values;
     /// An identifier of this request, made when it is first asked for.
     fn id(&mut self) -> String;
     /// Keeps a slot until the request has ended, however it ends. False when it holds [`MOST_SLOTS`]
     /// already; the slot is given back then.
     fn hold(&mut self, slot: Slot) -> bool;
+}
+
+/// Bytes of the longest target, which is what the `http` crate holds.
+pub const LONGEST_TARGET: usize = 65_534;
+
+/// Path and query together are too long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("a path and its query have {LONGEST_TARGET} bytes together at the most, not {0}")]
+pub struct TargetTooLong(pub usize);
+
+/// How a connection is encrypted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tls<'a> {
+    /// Such as `TLSv1.3`.
+    pub version: &'a str,
+    /// The cipher suite.
+    pub cipher: &'a str,
+    /// Of the client's certificate, when there is one that says it.
+    pub client_organization: Option<&'a str>,
+    /// The same.
+    pub client_serial: Option<&'a str>,
+    /// The digest of the client's certificate; empty when there is none.
+    pub client_digest: &'a [u8],
 }
 
 /// A header's bytes as text: UTF-8 when they are that, else byte by byte as ISO 8859-1, so that no

@@ -17,10 +17,11 @@ use std::{
 use anyhow::{Context as _, bail};
 use arc_swap::ArcSwap;
 use edgewright_script::state::StateStore;
+use tokio::sync::Notify;
 
 use super::{WRONG, WRONG_USE, report};
 use crate::{
-    admin,
+    admin, background,
     config::{Config, Listener, Overrides, Threads},
     dns::Resolver,
     lifecycle::Lifecycle,
@@ -136,6 +137,7 @@ fn start(
     };
     let shared = Arc::new(Shared {
         generation: ArcSwap::from_pointee(generation),
+        swapped: Notify::new(),
         metrics: metrics.clone(),
         lifecycle: lifecycle.clone(),
     });
@@ -180,8 +182,15 @@ fn start(
             kept.div_ceil(threads),
         );
         let edge = Edge::new(shared.clone(), client);
+        let (client, shared) = (edge.client().clone(), shared.clone());
         let service = server::proxy(&config, edge, threads, kept);
-        workers.start(&format!("worker-{number}"), service)?;
+        let name = format!("worker-{number}");
+        if number == 0 {
+            let background = |closing| background::run(shared, client, closing);
+            workers.start_beside(&name, service, background)?;
+        } else {
+            workers.start(&name, service)?;
+        }
     }
     announce(&config, &lifecycle)?;
     drop(starting);

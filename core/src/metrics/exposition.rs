@@ -4,9 +4,10 @@ use super::family::{Families, Kind};
 use super::pool::PoolMetrics;
 use super::route::RouteMetrics;
 use super::sample::{DnsSample, ReloadSample, ScrapeInput};
-use super::{Limit, Metrics, process};
+use super::{Limit, Metrics, process, script};
 use edgewright_script::state::StateSample;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 /// Writes all metrics as text.
@@ -20,6 +21,8 @@ pub(super) fn render(metrics: &Metrics, input: &ScrapeInput) -> Vec<u8> {
     reloads(&input.reload, &mut families);
     dns(&input.dns, &mut families);
     state(&input.state, &mut families);
+    background(metrics, &mut families);
+    script::describe(&input.script, &mut families);
     limits_of_the_host(input, &mut families);
     if let Some(sample) = process::read() {
         process::describe(&sample, &mut families);
@@ -148,6 +151,28 @@ fn outbound(metrics: &Metrics, families: &mut Families) {
             "How long calls to other services took, failed ones too.",
         )
         .add_histogram(&[], &latency);
+}
+
+/// Nothing before the first run: most programs have no such hooks.
+fn background(metrics: &Metrics, families: &mut Families) {
+    let counted = |counter: &AtomicU64| counter.load(Ordering::Relaxed) as f64;
+    let runs = counted(&metrics.background.runs);
+    if runs == 0.0 {
+        return;
+    }
+    let mut one = |name, help, value| {
+        families.family(name, help, Kind::Counter).add(&[], value);
+    };
+    one(
+        "edgewright_background_runs_total",
+        "Runs of background hooks that have begun.",
+        runs,
+    );
+    one(
+        "edgewright_background_failures_total",
+        "Runs of background hooks that failed.",
+        counted(&metrics.background.failures),
+    );
 }
 
 fn requests(metrics: &Metrics, families: &mut Families) {
@@ -291,13 +316,13 @@ fn state(samples: &[StateSample], families: &mut Families) {
     };
     each(
         "edgewright_state_keys",
-        "Keys that the rate, counter or cache holds.",
+        "Keys that the rate, counter or cache holds, or series of the metric.",
         Kind::Gauge,
         &|sample| sample.keys as f64,
     );
     each(
         "edgewright_state_full_total",
-        "How often it was full: a rate forgot a key, a counter refused one, a cache dropped a value.",
+        "How often it was full: a rate forgot a key, a counter refused one, a cache dropped a value, a metric counted under `other`.",
         Kind::Counter,
         &|sample| sample.full as f64,
     );

@@ -18,6 +18,7 @@ mod process;
 mod registry;
 mod route;
 mod sample;
+mod script;
 pub mod shard;
 mod status;
 #[cfg(test)]
@@ -85,6 +86,14 @@ pub struct Metrics {
     pools: Registry<PoolMetrics>,
     overflow_pool: Arc<PoolMetrics>,
     outbound: OutboundMetrics,
+    background: Background,
+}
+
+/// Hooks that ran without a request. One worker counts.
+#[derive(Debug, Default)]
+struct Background {
+    runs: AtomicU64,
+    failures: AtomicU64,
 }
 
 impl Metrics {
@@ -109,6 +118,7 @@ impl Metrics {
             pools: Registry::new(pools),
             overflow_pool: Arc::new(PoolMetrics::new(OVERFLOW, shards)),
             outbound: OutboundMetrics::new(shards),
+            background: Background::default(),
         }
     }
 
@@ -185,6 +195,16 @@ impl Metrics {
     /// Counts one call that a hook has made: whether an answer came, and how long that took.
     pub(crate) fn outbound_call(&self, outcome: Result<(), CallFailureKind>, duration: Duration) {
         self.outbound.record(outcome, duration);
+    }
+
+    /// Counts a background hook that begins to run.
+    pub(crate) fn background_run(&self) {
+        self.background.runs.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts a background hook that failed.
+    pub(crate) fn background_failure(&self) {
+        self.background.failures.fetch_add(1, Ordering::Relaxed);
     }
 
     /// All metrics in the text format 0.0.4 of Prometheus, of type [`CONTENT_TYPE`]. A route

@@ -1,6 +1,6 @@
 //! Values that other parts of the proxy own, handed over at a scrape.
 
-use edgewright_script::state::StateSample;
+use edgewright_script::state::{StateSample, metric::MetricSample};
 
 use super::latency::HistogramSample;
 
@@ -25,6 +25,8 @@ pub struct ScrapeInput {
     pub open_files_limit: u64,
     /// What programs count and cache.
     pub state: Vec<StateSample>,
+    /// The metrics of programs.
+    pub script: Vec<MetricSample>,
 }
 
 /// What reloads have done since the start; the load at start is not one of them.

@@ -261,6 +261,7 @@ fn what_others_own_is_in_the_text() {
             keys: 3,
             full: 1,
         }],
+        script: Vec::new(),
     };
     let samples = parse(&Metrics::new(2).render(&input));
     let expected = [

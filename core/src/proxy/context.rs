@@ -5,6 +5,7 @@ use std::{borrow::Cow, sync::Arc, time::Instant};
 use edgewright_script::{
     answer::Answer,
     program::{Later, PoolId, RouteId, SiteId},
+    request::Values,
     router::Captures,
     state::Slot,
 };
@@ -92,6 +93,8 @@ pub(super) struct Rare {
     pub(super) slots: Vec<Slot>,
     /// What the response says of who may read it, on routes with `.cors`.
     pub(super) cors: Option<CorsReply>,
+    /// What hooks have left for later ones.
+    pub(super) values: Values,
 }
 
 /// Why the proxy answers by itself.

@@ -101,19 +101,7 @@ impl<'a> Exchange<'a> {
 
     /// Tells of a failure.
     fn failed(&self, hook: HookId, failure: &Failure) -> Stopped {
-        let kind = self.handle.program.hook(hook).kind.name();
-        let metrics = self.handle.metrics_of(self.state.route);
-        metrics.script_failure(kind, failure.kind);
-        if let Some(limit) = failure.limit {
-            self.handle.limit_hit(limit);
-        }
-        tracing::error!(
-            "script failure route={} hook={kind} at={} kind={} error={}",
-            metrics.label(),
-            failure.place,
-            failure.kind.name(),
-            failure.message,
-        );
+        self.handle.script_failure(self.state.route, hook, failure);
         Stopped::Failed
     }
 }

@@ -18,7 +18,7 @@ const MOST: usize = 3;
 
 /// Says in `calls` which hooks stand behind them, as the `request` tells; or answers them in place
 /// of the services when these are too many.
-pub(super) fn mark(calls: &mut [Outgoing], request: &HeaderMap) -> Option<Vec<Reply>> {
+pub(crate) fn mark(calls: &mut [Outgoing], request: &HeaderMap) -> Option<Vec<Reply>> {
     let mut passed = String::new();
     for value in request.get_all(CDN_LOOP) {
         // What is no text was made by nobody who keeps to the rules: it stands for itself.

@@ -16,7 +16,7 @@ mod hooks;
 pub mod hygiene;
 mod local;
 mod log;
-mod loops;
+pub(crate) mod loops;
 mod path;
 mod presence;
 mod upstream;
@@ -37,6 +37,7 @@ use pingora_core::{modules::http::HttpModules, protocols::Digest, upstreams::pee
 use pingora_error::{Error, ErrorSource, ErrorType, Result};
 use pingora_http::{RequestHeader, ResponseHeader};
 use pingora_proxy::{FailToProxy, ProxyHttp, Session};
+use tokio::sync::Notify;
 
 pub(crate) use bodies::kept_bytes;
 pub use context::Context;
@@ -56,6 +57,8 @@ use hooks::Stopped;
 pub struct Shared {
     /// The generation in force.
     pub generation: ArcSwap<Generation>,
+    /// Told when another one goes live.
+    pub swapped: Notify,
     /// Counters of the process.
     pub metrics: Arc<Metrics>,
     /// Starting, serving or ending.
@@ -74,6 +77,11 @@ impl Edge {
     pub fn new(shared: Arc<Shared>, client: Client) -> Self {
         let client = Arc::new(client);
         Self { shared, client }
+    }
+
+    /// What makes the calls of its hooks.
+    pub(crate) fn client(&self) -> &Arc<Client> {
+        &self.client
     }
 }
 

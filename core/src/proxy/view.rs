@@ -8,7 +8,9 @@ use std::{
 
 use bytes::Bytes;
 use edgewright_script::{
-    request::{Attempt, Facts, MOST_SLOTS, Request, Target},
+    request::{
+        Attempt, Facts, LONGEST_TARGET, MOST_SLOTS, Request, Target, TargetTooLong, Tls, Values,
+    },
     response::Response,
     state::Slot,
 };
@@ -179,6 +181,41 @@ impl Request for RequestView<'_> {
         if let Some(body) = rare.and_then(|rare| rare.request_body.as_mut()) {
             body.set(bytes);
         }
+    }
+
+    fn set_query_string(&mut self, query: &str) -> Result<(), TargetTooLong> {
+        let path = self.path();
+        let length = path.len() + 1 + query.len();
+        if length > LONGEST_TARGET {
+            return Err(TargetTooLong(length));
+        }
+        let mut target = String::with_capacity(length);
+        target.push_str(path);
+        if !query.is_empty() {
+            target.push('?');
+            target.push_str(query);
+        }
+        path::set_target(self.session.req_header_mut(), &target);
+        Ok(())
+    }
+
+    fn tls(&self) -> Option<Tls<'_>> {
+        let tls = self.session.digest()?.ssl_digest.as_ref()?;
+        Some(Tls {
+            version: &tls.version,
+            cipher: &tls.cipher,
+            client_organization: tls.organization.as_deref(),
+            client_serial: tls.serial_number.as_deref(),
+            client_digest: &tls.cert_digest,
+        })
+    }
+
+    fn values(&self) -> Option<&Values> {
+        self.state.rare.as_ref().map(|rare| &rare.values)
+    }
+
+    fn values_mut(&mut self) -> &mut Values {
+        &mut self.state.rare().values
     }
 
     fn id(&mut self) -> String {

@@ -11,6 +11,7 @@
 mod support;
 
 mod attempts;
+mod background;
 mod big_body;
 mod body_length;
 mod broken_program;
@@ -52,10 +53,12 @@ mod path_tricks;
 mod preflight;
 mod quota;
 mod reload;
+mod request_changes;
 mod response_hooks;
 mod rewrite_regex;
 mod routing;
 mod runaway;
+mod script_metrics;
 mod shared_state;
 mod shutdown;
 mod sites;

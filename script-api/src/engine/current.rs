@@ -57,12 +57,15 @@ pub enum Subject<'a> {
     Request(&'a mut dyn Request),
     /// A request that was sent, and the response to it.
     Exchange(&'a mut dyn Request, &'a mut dyn Response),
+    /// Nothing: a hook that runs in the background.
+    Nothing,
 }
 
 impl Subject<'_> {
     /// Runs `run` with natives finding the subject.
     pub(super) fn during<R>(self, run: impl FnOnce() -> R) -> R {
         match self {
+            Self::Nothing => run(),
             Self::Request(request) => REQUEST.set(request, run),
             Self::Exchange(request, response) => {
                 REQUEST.set(request, || RESPONSE.set(response, run))

@@ -56,6 +56,10 @@ impl Said for Seen {
     }
 }
 
+/// What a background hook says: nothing but that it has run to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Finished;
+
 /// Whatever could be a refusal that got lost is an error.
 impl Said for Verdict {
     fn read(ended: &Ended<'_>, value: Dynamic) -> Result<Self, Failure> {
@@ -120,6 +124,15 @@ impl Said for Holds {
                 "a `.when` must say true or false, not a value of type `{found}`"
             ))
         })
+    }
+}
+
+impl Said for Finished {
+    fn read(ended: &Ended<'_>, value: Dynamic) -> Result<Self, Failure> {
+        if value.is::<ScriptAnswer>() || current::answers_made() > 0 {
+            return Err(ended.misuse("`every` runs without a request: there is nobody to answer"));
+        }
+        Ok(Self)
     }
 }
 
@@ -225,6 +238,26 @@ impl Interpreter {
     /// As [`Interpreter::on_request`], and when the value names no pool.
     pub fn choose(&mut self, hook: HookId, request: &mut dyn Request) -> Result<Choice, Failure> {
         self.finish(hook, request, no_network)
+    }
+
+    /// Runs a background hook to its end; `network` makes its calls.
+    ///
+    /// # Errors
+    /// As [`Interpreter::on_request`].
+    pub fn background(
+        &mut self,
+        hook: HookId,
+        mut network: impl FnMut(&[Outgoing]) -> Vec<Reply>,
+    ) -> Result<Finished, Failure> {
+        let mut running = self.start(hook)?;
+        let mut step = running.resume(Subject::Nothing);
+        loop {
+            step = match step {
+                Step::Ended(said) => return said,
+                Step::Calls(calls) => running.answer(Subject::Nothing, network(&calls)),
+                Step::Turn | Step::Load(_) => running.resume(Subject::Nothing),
+            };
+        }
     }
 
     /// Runs a hook of a request to its end; `network` makes its calls.

@@ -16,7 +16,7 @@ use smallvec::SmallVec;
 use super::{
     comparisons, current,
     failure::Failure,
-    fetch_api,
+    fetch_api, metric_api,
     resolver::{self, SharedConstants},
     running::{Running, Said},
     sandbox, suspended,
@@ -134,6 +134,7 @@ impl State {
             Rc::new(move |name| pools.pool_id(name)),
             program.limits.fetch_timeout,
         );
+        metric_api::register(&mut engine, &program.metrics);
 
         if comparisons::are_used(&ast) {
             comparisons::refuse_mixed(&mut engine);

@@ -1,5 +1,6 @@
 //! What scripts can do with `req`.
 
+use data_encoding::HEXLOWER;
 use http::HeaderName;
 use rhai::{Array, Dynamic, Engine, ImmutableString, Map};
 
@@ -10,7 +11,7 @@ use super::{
 use crate::{
     answer::{header_name, header_value},
     path::{PathPolicy, normalize},
-    request::{Request, cookie_value, header_text, query_values},
+    request::{Request, Tls, cookie_value, header_text, query_values},
 };
 
 /// The value of `req` in a script. It carries nothing: see [`super::current`].
@@ -30,6 +31,7 @@ pub const REQUEST_PROPERTIES: &[&str] = &[
     "id",
     "protocol",
     "params",
+    "tls",
 ];
 
 /// `most` bounds the values that `queries` finds.
@@ -73,6 +75,9 @@ fn register_properties(engine: &mut Engine, path_policy: PathPolicy) {
                 .collect()
         })
     });
+    engine.register_get("tls", |_: &mut RequestHandle| -> NativeResult<Dynamic> {
+        request(|req| req.tls().map_or(Dynamic::UNIT, |tls| tls_map(&tls).into()))
+    });
     engine.register_set(
         "path",
         move |_: &mut RequestHandle, path: ImmutableString| -> NativeResult<()> {
@@ -81,6 +86,20 @@ fn register_properties(engine: &mut Engine, path_policy: PathPolicy) {
             change_request(|req| req.set_path(&normal))
         },
     );
+}
+
+/// What is known of a connection; what the client's certificate doesn't say is `()`.
+fn tls_map(tls: &Tls<'_>) -> Map {
+    let digest = tls.client_digest;
+    let digest = (!digest.is_empty()).then(|| HEXLOWER.encode(digest));
+    let text = |text: Option<&str>| text.map_or(Dynamic::UNIT, Into::into);
+    Map::from([
+        ("version".into(), tls.version.into()),
+        ("cipher".into(), tls.cipher.into()),
+        ("client_organization".into(), text(tls.client_organization)),
+        ("client_serial".into(), text(tls.client_serial)),
+        ("client_digest".into(), text(digest.as_deref())),
+    ])
 }
 
 fn register_headers(engine: &mut Engine) {

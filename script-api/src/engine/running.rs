@@ -78,6 +78,7 @@ impl<V: Said> Running<V> {
             HookKind::To if state.program.hook(hook).is_told_the_attempt => {
                 smallvec![Dynamic::from(RequestHandle), Dynamic::from(AttemptHandle)]
             }
+            HookKind::Every => smallvec![],
             _ => smallvec![Dynamic::from(RequestHandle)],
         };
         let mut frame = state.take_frame();

@@ -12,11 +12,12 @@ use rhai::{
 
 use super::{
     absent, answer_api, attempt_api, blob_api, body_api, by_name, coding_api, collections,
+    cookie_api,
     current::{NativeResult, error},
     digest_api, equality, jwt,
     limits::Limits,
-    log_api, progress, reply_api, request_api, response_api, state_api, text_api, time_api,
-    value_api, written,
+    log_api, metric_api, progress, query_api, reply_api, request_api, request_values_api,
+    response_api, state_api, text_api, text_helpers, time_api, value_api, written,
 };
 use crate::path::PathPolicy;
 
@@ -65,11 +66,15 @@ pub(crate) fn engine(limits: &Limits, path_policy: &PathPolicy) -> Engine {
     response_api::register(&mut engine, limits);
     body_api::register(&mut engine, limits);
     attempt_api::register(&mut engine, limits.items);
+    request_values_api::register(&mut engine);
+    query_api::register(&mut engine, limits);
+    cookie_api::register(&mut engine);
     answer_api::register(&mut engine);
     reply_api::register(&mut engine, limits);
-    value_api::register(&mut engine, limits.string, limits.body);
+    value_api::register(&mut engine, limits);
     state_api::register(&mut engine);
     text_api::register(&mut engine, limits);
+    text_helpers::register(&mut engine, limits);
     written::register(&mut engine, limits);
     blob_api::register(&mut engine, limits.string);
     coding_api::register(&mut engine, limits);
@@ -77,6 +82,7 @@ pub(crate) fn engine(limits: &Limits, path_policy: &PathPolicy) -> Engine {
     time_api::register(&mut engine);
     jwt::register(&mut engine, limits);
     log_api::register(&mut engine);
+    metric_api::register_methods(&mut engine);
     absent::register(&mut engine);
     closed(&mut engine);
     #[cfg(test)]

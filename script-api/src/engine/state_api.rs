@@ -8,6 +8,7 @@ use super::{
     current::{self, NativeResult, error},
     loads::{self, Begun},
     local::Local,
+    plain::plain,
 };
 use crate::{
     frozen::Frozen,
@@ -106,7 +107,8 @@ fn register_cache(engine: &mut Engine) {
         Ok(found.map_or(Dynamic::UNIT, |value| value.thaw_data()))
     }
     fn set(ctx: &NativeCallContext, cache: &Cache, key: &str, value: &Dynamic) -> NativeResult<()> {
-        keep(cache, &Key::from(key), plain(ctx, value)?)
+        let value = Arc::new(plain(ctx, value, "a cache")?);
+        keep(cache, &Key::from(key), value)
     }
     fn remove(cache: &Cache, key: &str) -> NativeResult<()> {
         cache.remove(&Key::from(key)).map_err(refused)
@@ -235,7 +237,7 @@ fn get_or(
     let made = make.call_raw_with_extra_args("get_or", ctx, None, [], [argument], None);
     current::end_making(outside);
     let made = made?;
-    let value = plain(ctx, &made)?;
+    let value = Arc::new(plain(ctx, &made, "a cache")?);
     if !made.is_unit() {
         keep(cache, &kept, value.clone())?;
     }
@@ -250,24 +252,6 @@ fn keep(cache: &Cache, key: &Key<'_>, value: Arc<Frozen>) -> NativeResult<()> {
     }
     let kept = cache.set(key, value).map_err(refused)?;
     kept.map_err(|large| error(large.to_string()))
-}
-
-/// The value as plain data, which is all that a cache holds: it outlives requests and programs.
-fn plain(ctx: &NativeCallContext, value: &Dynamic) -> NativeResult<Arc<Frozen>> {
-    // A map to whose keys was assigned may be larger than a value may be, and all of it is copied.
-    ctx.engine().ensure_data_size_within_limits(value)?;
-    let refused = |what: &str| {
-        error(format!(
-            "a cache can't hold {what}: it keeps plain data (text, numbers, bools, bytes, arrays, maps)"
-        ))
-    };
-    let frozen = Frozen::freeze(value).map_err(|what| refused(&what))?;
-    if frozen.is_plain() {
-        return Ok(Arc::new(frozen));
-    }
-    Err(refused(
-        "functions, answers and what is made at the top level",
-    ))
 }
 
 /// What is absent has no key: all who lack one would share one, and be taken for one another.

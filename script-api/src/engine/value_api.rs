@@ -4,7 +4,9 @@ use rhai::{Array, Dynamic, Engine, ImmutableString, NativeCallContext};
 
 use super::{
     budget,
+    collections::too_many,
     current::{NativeResult, count_answer, error, too_long},
+    limits::Limits,
     local::Local,
     reply_api::ScriptBody,
 };
@@ -16,10 +18,9 @@ use crate::{
 /// A native that only counts one operation. No script can call it by this name.
 const COUNT: &str = "count$";
 
-/// `longest` bounds the text that `replace_all` and `captures` may make, in bytes, and `longest_body` the
-/// body that is made of a body.
-pub(super) fn register(engine: &mut Engine, longest: usize, longest_body: usize) {
-    register_for_bodies(engine, longest, longest_body);
+pub(super) fn register(engine: &mut Engine, limits: &Limits) {
+    let (longest, most) = (limits.string, limits.items);
+    register_for_bodies(engine, longest, limits.body);
     engine
         .register_type_with_name::<Local<Table>>("Table")
         .register_fn("get", |table: &mut Local<Table>, key: &str| {
@@ -72,6 +73,26 @@ pub(super) fn register(engine: &mut Engine, longest: usize, longest_body: usize)
                 })
             },
         )
+        .register_fn(
+            "split",
+            move |ctx: NativeCallContext,
+                  regex: &mut Local<Regex>,
+                  text: &str|
+                  -> NativeResult<Array> {
+                parts(&ctx, regex.split(text), longest, most)
+            },
+        )
+        .register_fn("split", |_: &mut Local<Regex>, _: ()| Array::new())
+        .register_fn(
+            "find_all",
+            move |ctx: NativeCallContext,
+                  regex: &mut Local<Regex>,
+                  text: &str|
+                  -> NativeResult<Array> {
+                parts(&ctx, regex.find_all(text), longest, most)
+            },
+        )
+        .register_fn("find_all", |_: &mut Local<Regex>, _: ()| Array::new())
         .register_fn(COUNT, || ())
         .register_fn("replace_all", |_: &mut Local<Regex>, _: (), _: &str| ());
 }
@@ -119,6 +140,30 @@ fn register_for_bodies(engine: &mut Engine, longest: usize, longest_body: usize)
 
 fn text_of(body: &ScriptBody) -> NativeResult<&str> {
     std::str::from_utf8(&body.0).map_err(|_| error("the body is not UTF-8: use `bytes()`"))
+}
+
+/// Parts of a text that a pattern finds, one after the other. Each may take a look at all that follows,
+/// so each is an operation.
+fn parts<'t>(
+    ctx: &NativeCallContext,
+    parts: impl Iterator<Item = &'t str>,
+    longest: usize,
+    most: usize,
+) -> NativeResult<Array> {
+    let mut array = Array::new();
+    let mut bytes = 0;
+    for part in parts {
+        let _counted = ctx.call_native_fn_raw(COUNT, false, &mut [])?;
+        bytes += part.len();
+        if bytes > longest {
+            return Err(too_long());
+        }
+        if array.len() == most {
+            return Err(too_many());
+        }
+        array.push(part.into());
+    }
+    Ok(array)
 }
 
 /// The groups of the first match. Groups that hold the same text each count.

@@ -24,6 +24,7 @@ impl HookKind {
             HookKind::OnResponse => "an `on_response` hook",
             HookKind::OnResponseBody => "an `on_response_body` hook",
             HookKind::OnLog => "an `on_log` hook",
+            HookKind::Every => "the function of `every`",
         }
     }
 
@@ -33,6 +34,7 @@ impl HookKind {
             HookKind::OnResponse | HookKind::OnResponseBody | HookKind::OnLog => {
                 &[Subject::Request, Subject::Response]
             }
+            HookKind::Every => &[],
             HookKind::OnRequest
             | HookKind::OnRequestBody
             | HookKind::To

@@ -9,15 +9,21 @@ use crate::engine::REQUEST_PROPERTIES;
 /// The natives that make an answer.
 pub(super) const ANSWERS: [&str; 2] = ["respond", "redirect"];
 
+/// The methods of an answer that give it.
+const ON_ANSWERS: [&str; 2] = ["header", "cookie"];
+
 /// Natives of the host and of Rhai's packages that give the same type whatever they are called on,
 /// as functions and as methods, with the number of their arguments (a receiver counts).
 const NATIVES: &[(&str, usize, Kind)] = &[
     ("base64", 1, Kind::TextOrUnit),
     ("base64url", 1, Kind::TextOrUnit),
+    ("bucket", 2, Kind::NumberOrUnit),
     ("constant_time_eq", 2, Kind::Bool),
     ("cookie", 2, Kind::TextOrUnit),
+    ("crc32", 1, Kind::NumberOrUnit),
     ("env", 1, Kind::Text),
     ("env", 2, Kind::Text),
+    ("fixed", 2, Kind::TextOrUnit),
     ("form_encode", 1, Kind::TextOrUnit),
     ("form_parse", 1, Kind::MapOrUnit),
     ("from_base64", 1, Kind::BlobOrUnit),
@@ -29,6 +35,7 @@ const NATIVES: &[(&str, usize, Kind)] = &[
     ("hmac_sha256", 2, Kind::BlobOrUnit),
     ("hmac_sha384", 2, Kind::BlobOrUnit),
     ("hmac_sha512", 2, Kind::BlobOrUnit),
+    ("html_escape", 1, Kind::TextOrUnit),
     ("http_date", 1, Kind::TextOrUnit),
     ("in_use", 1, Kind::Number),
     ("in_use", 2, Kind::Number),
@@ -36,27 +43,34 @@ const NATIVES: &[(&str, usize, Kind)] = &[
     ("is_def_fn", 2, Kind::Bool),
     ("is_def_fn", 3, Kind::Bool),
     ("is_def_var", 1, Kind::Bool),
+    ("is_ip", 1, Kind::Bool),
     ("is_shared", 1, Kind::Bool),
+    ("iso_date", 1, Kind::TextOrUnit),
     ("json_encode", 1, Kind::Text),
     ("jwt_sign", 2, Kind::TextOrUnit),
     ("jwt_verify", 2, Kind::MapOrUnit),
     ("len", 1, Kind::Number),
+    ("md5", 1, Kind::BlobOrUnit),
     ("now", 0, Kind::Number),
     ("now_ms", 0, Kind::Number),
     ("num", 1, Kind::NumberOrUnit),
+    ("padded_start", 3, Kind::TextOrUnit),
     ("param", 2, Kind::TextOrUnit),
     ("parse_float", 1, Kind::Number),
     ("parse_http_date", 1, Kind::NumberOrUnit),
     ("parse_int", 1, Kind::Number),
     ("parse_int", 2, Kind::Number),
+    ("parse_iso_date", 1, Kind::NumberOrUnit),
     ("query", 2, Kind::TextOrUnit),
     ("random_bytes", 1, Kind::Blob),
+    ("random_int", 2, Kind::Number),
+    ("remaining", 2, Kind::Number),
+    ("repeat", 2, Kind::TextOrUnit),
+    ("retry_after", 2, Kind::Number),
     ("sha1", 1, Kind::BlobOrUnit),
     ("sha256", 1, Kind::BlobOrUnit),
     ("sha384", 1, Kind::BlobOrUnit),
     ("sha512", 1, Kind::BlobOrUnit),
-    ("remaining", 2, Kind::Number),
-    ("retry_after", 2, Kind::Number),
     ("sub_string", 2, Kind::TextOrUnit),
     ("sub_string", 3, Kind::TextOrUnit),
     ("to_float", 1, Kind::Number),
@@ -64,11 +78,17 @@ const NATIVES: &[(&str, usize, Kind)] = &[
     ("to_lower", 1, Kind::TextOrUnit),
     ("to_string", 1, Kind::Text),
     ("to_upper", 1, Kind::TextOrUnit),
+    ("trimmed", 1, Kind::TextOrUnit),
+    ("trimmed", 2, Kind::TextOrUnit),
+    ("trimmed_end", 2, Kind::TextOrUnit),
+    ("trimmed_start", 2, Kind::TextOrUnit),
     ("type_of", 1, Kind::Text),
     ("url_decode", 1, Kind::TextOrUnit),
     ("url_encode", 1, Kind::TextOrUnit),
     ("uuid_v4", 0, Kind::Text),
     ("uuid_v7", 0, Kind::Text),
+    ("without_prefix", 2, Kind::TextOrUnit),
+    ("without_suffix", 2, Kind::TextOrUnit),
 ];
 
 /// Methods that give true or false on every type that has them, with any number of arguments.
@@ -246,9 +266,11 @@ pub(super) fn makes_answer(program: &Program<'_>, call: &FnCallExpr) -> bool {
         && !program.has_function(&call.name)
 }
 
-/// `respond(..).header(..)`: an answer on which only `header` is called.
+/// `respond(..).header(..)`: an answer on which only its own methods are called.
 pub(super) fn is_answer_chain(program: &Program<'_>, chain: &Chain<'_>) -> bool {
     let made = matches!(chain.root, Expr::FnCall(call, _) if makes_answer(program, call));
     let mut links = chain.links.iter();
-    made && links.all(|link| matches!(link, Link::Method(call, _) if call.name == "header"))
+    made && links.all(
+        |link| matches!(link, Link::Method(call, _) if ON_ANSWERS.contains(&call.name.as_str())),
+    )
 }

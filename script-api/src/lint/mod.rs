@@ -25,6 +25,7 @@ mod hooks;
 mod kinds;
 mod known;
 mod literals;
+mod metrics;
 mod names;
 mod no_effect;
 mod place;
@@ -47,7 +48,7 @@ use rhai::AST;
 
 pub use known::{Known, NativeSignature, Natives};
 
-use crate::{diagnostic::Diagnostic, program::HookKind};
+use crate::{diagnostic::Diagnostic, program::HookKind, state::metric::MetricRule};
 use findings::Findings;
 use hooks::Parameters;
 use names::Names;
@@ -109,6 +110,16 @@ impl<'a> Linter<'a> {
         Walker::new(&self.program, checks, &mut findings).walk_program();
         shadowing::check(names, &mut findings);
         findings.into_sorted()
+    }
+
+    /// The metrics that the program uses, and what is wrong with them.
+    pub(crate) fn metrics(&self) -> (Vec<MetricRule>, Vec<Diagnostic>) {
+        let mut findings = Findings::new(self.known.source);
+        let mut metrics = metrics::Metrics::new(&self.program);
+        let checks: &mut [&mut dyn Check<'_>] = &mut [&mut metrics];
+        Walker::new(&self.program, checks, &mut findings).walk_program();
+        let rules = metrics.finish(&mut findings);
+        (rules, findings.into_sorted())
     }
 
     /// The check that asks for the pools, for the whole program; nothing while they aren't known.

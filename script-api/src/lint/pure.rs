@@ -9,10 +9,13 @@ use super::program::Program;
 use super::scope::Scope;
 use super::walk::Check;
 
-const PURE: [&str; 30] = [
+const PURE: [&str; 48] = [
     "base64",
     "base64url",
+    "bucket",
     "constant_time_eq",
+    "crc32",
+    "fixed",
     "form_encode",
     "form_parse",
     "from_base64",
@@ -23,23 +26,38 @@ const PURE: [&str; 30] = [
     "hmac_sha256",
     "hmac_sha384",
     "hmac_sha512",
+    "html_escape",
     "http_date",
+    "is_ip",
+    "iso_date",
     "json_encode",
     "jwt_sign",
     "jwt_verify",
+    "md5",
     "now",
     "now_ms",
     "num",
+    "padded_start",
     "parse_http_date",
+    "parse_iso_date",
     "random_bytes",
+    "random_int",
+    "repeat",
     "sha1",
     "sha256",
     "sha384",
     "sha512",
+    "split_once",
+    "split_once_rev",
+    "trimmed",
+    "trimmed_end",
+    "trimmed_start",
     "url_decode",
     "url_encode",
     "uuid_v4",
     "uuid_v7",
+    "without_prefix",
+    "without_suffix",
 ];
 
 pub(super) struct Pure<'a> {

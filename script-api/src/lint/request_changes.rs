@@ -11,10 +11,23 @@ use super::walk::Check;
 use crate::program::HookKind;
 
 /// The methods that change a request.
-const METHODS: [&str; 3] = ["set_header", "add_header", "remove_header"];
+const METHODS: [&str; 9] = [
+    "set_header",
+    "add_header",
+    "remove_header",
+    "set_query",
+    "add_query",
+    "remove_query",
+    "sort_query",
+    "set_cookie",
+    "remove_cookie",
+];
+
+/// Keeps a value for later hooks, which changes nothing that is sent.
+const KEEPS: &str = "set";
 
 /// The properties that can be assigned to.
-const PROPERTIES: [&str; 1] = ["path"];
+const PROPERTIES: [&str; 2] = ["path", "query_string"];
 
 pub(super) struct RequestChanges {
     pub(super) parameters: Parameters,
@@ -40,7 +53,13 @@ impl RequestChanges {
             HookKind::OnRequest | HookKind::OnRequestBody | HookKind::To | HookKind::Respond => {
                 None
             }
+            // It has none.
+            HookKind::Every => None,
         }
+    }
+
+    fn changes(&self, method: &str) -> bool {
+        METHODS.contains(&method) || (self.kind == HookKind::When && method == KEEPS)
     }
 
     fn is_request(&self, chain: &Chain<'_>, scope: &Scope<'_>) -> bool {
@@ -61,7 +80,7 @@ impl RequestChanges {
 impl<'a> Check<'a> for RequestChanges {
     fn chain(&mut self, chain: &Chain<'a>, scope: &Scope<'a>, findings: &mut Findings) {
         if let Some(Link::Method(call, at)) = chain.links.first()
-            && METHODS.contains(&call.name.as_str())
+            && self.changes(&call.name)
             && self.is_request(chain, scope)
         {
             self.report(*at, &call.name, findings);

@@ -165,6 +165,8 @@ pub(super) fn check(
                 Kind::Bool | Kind::Number | Kind::Array | Kind::Blob | Kind::BlobOrUnit
             )
             .then_some("`.to` wants the name of a pool"),
+            HookKind::Every => (given == Kind::Response)
+                .then_some("it runs without a request: there is nobody to answer"),
             HookKind::When => (given != Kind::Bool).then_some("`.when` wants true or false"),
             HookKind::Respond => matches!(
                 given,

@@ -15,8 +15,8 @@ use crate::{
     diagnostic::{Diagnostic, Place},
     frozen::Function,
     program::{
-        BodyHook, Destination, Hook, HookId, HookKind, Later, PoolDeclaration, PoolId, Program,
-        Route, RouteId, Site, SiteId, Split,
+        Background, BodyHook, Destination, Hook, HookId, HookKind, Later, PoolDeclaration, PoolId,
+        Program, Route, RouteId, Site, SiteId, Split,
     },
     router::{HostPattern, HostRouter, PathRouter, Pattern, PatternError, Segment, Template},
     source::Source,
@@ -58,6 +58,18 @@ pub(super) fn build(
             builder.route(route, site, &site_hooks)
         })
         .collect();
+    let background = draft
+        .background
+        .iter()
+        .map(|draft| Background {
+            hook: builder.hook(
+                HookKind::Every,
+                draft.hook.function.clone(),
+                &draft.hook.place,
+            ),
+            interval: draft.interval,
+        })
+        .collect();
     let Builder {
         pool_ids,
         hooks,
@@ -96,6 +108,8 @@ pub(super) fn build(
         },
         pools,
         pool_ids,
+        background,
+        metrics: draft.metrics,
     })
 }
 
@@ -205,7 +219,7 @@ impl Builder<'_> {
                 }),
                 HookKind::OnLog => hooks.later.on_log.push(id),
                 HookKind::When => hooks.when.push(id),
-                HookKind::OnRequest | HookKind::To | HookKind::Respond => {
+                HookKind::OnRequest | HookKind::To | HookKind::Respond | HookKind::Every => {
                     hooks.on_request.push(id);
                 }
             }

@@ -4,7 +4,7 @@ use std::{cell::RefCell, rc::Rc, sync::Arc, time::Duration};
 
 use rhai::{FnPtr, NativeCallContext, Position};
 
-use super::{gate_draft::GatesDraft, states::Made};
+use super::{background::BackgroundDraft, gate_draft::GatesDraft, states::Made};
 use crate::{
     answer::Answer,
     diagnostic::{Diagnostic, Place},
@@ -12,6 +12,7 @@ use crate::{
     program::{Condition, HeaderChange, HookKind, PoolDeclaration},
     router::{HostPattern, Pattern, Substitution},
     source::Source,
+    state::metric::Metric,
 };
 
 /// The draft, shared by the natives of the load time.
@@ -31,6 +32,10 @@ pub(super) struct Draft {
     pub(super) pools: Vec<PoolDeclaration>,
     /// Handles on shared state, in the order in which they were made.
     pub(super) states: Vec<Made>,
+    /// Hooks that run without a request.
+    pub(super) background: Vec<BackgroundDraft>,
+    /// What hooks count and measure.
+    pub(super) metrics: Vec<Metric>,
     /// Hooks of all sites.
     pub(super) hooks: Vec<HookDraft>,
     /// Mistakes found so far; the top level goes on, so that all are shown at once.

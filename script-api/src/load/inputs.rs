@@ -2,15 +2,14 @@
 
 use std::rc::Rc;
 
-use rhai::{Dynamic, Engine, ImmutableString, Map};
+use rhai::{Dynamic, Engine, ImmutableString};
 
-use super::{draft::SharedDraft, route_dsl::networks_of};
+use super::{draft::SharedDraft, route_dsl::networks_of, tables};
 use crate::{
     engine::{Limits, Local, NativeResult, native_error},
-    frozen::Frozen,
     path::PathPolicy,
     state::StateStore,
-    values::{Cidr, FileError, Files, Regex, Table},
+    values::{Cidr, Files, Regex},
 };
 
 /// Gives the value of an environment variable.
@@ -39,33 +38,7 @@ pub struct Inputs {
 }
 
 pub(super) fn register(engine: &mut Engine, inputs: &Inputs, draft: &SharedDraft) {
-    let files = inputs.files.clone();
-    let shared = draft.clone();
-    engine.register_fn("table", move |name: &str| -> NativeResult<Local<Table>> {
-        let text = files.read(name).map_err(|error| {
-            if error == FileError::Changed {
-                shared.borrow_mut().files_changed = true;
-            }
-            native_error(error.to_string())
-        })?;
-        Table::from_json(&text)
-            .map(Local::new)
-            .map_err(|reason| native_error(format!("`{name}`: {reason}")))
-    });
-    engine.register_fn("table", |entries: Map| -> NativeResult<Local<Table>> {
-        let entries = entries.into_iter().map(|(key, value)| {
-            let value = Frozen::freeze(&value)
-                .map_err(|what| native_error(format!("a table can't hold {what}")))?;
-            if value.has_function() {
-                return Err(native_error(
-                    "a table holds plain data: use a map for functions",
-                ));
-            }
-            Ok((key.to_string(), value))
-        });
-        let table = Table::new(entries.collect::<NativeResult<Vec<_>>>()?);
-        Ok(Local::new(table))
-    });
+    tables::register(engine, inputs, draft);
     engine.register_fn("cidr", |networks: Dynamic| -> NativeResult<Local<Cidr>> {
         networks_of(networks).map(Local::new).map_err(native_error)
     });
@@ -109,6 +82,7 @@ pub(crate) fn refuse_in_hooks(engine: &mut Engine) {
     ] {
         engine.register_fn(name, move |_: Dynamic| refused(name));
     }
+    engine.register_fn("table", |_: Dynamic, _: Dynamic| refused("table"));
     engine.register_fn("counter", || refused("counter"));
     engine.register_fn("concurrency", |_: Dynamic| refused("concurrency"));
     engine.register_fn("concurrency", |_: Dynamic, _: Dynamic| {
@@ -118,6 +92,7 @@ pub(crate) fn refuse_in_hooks(engine: &mut Engine) {
     for name in ["rate", "counter", "cache"] {
         engine.register_fn(name, move |_: Dynamic, _: Dynamic| refused(name));
     }
+    engine.register_fn("every", |_: Dynamic, _: Dynamic| refused("every"));
     for name in ["rate", "cache"] {
         engine.register_fn(name, move |_: Dynamic, _: Dynamic, _: Dynamic| {
             refused(name)

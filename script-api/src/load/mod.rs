@@ -3,6 +3,7 @@
 //! The top level runs here, once. It fills a [`draft::Draft`], which is then checked as a whole and
 //! becomes the immutable program.
 
+mod background;
 mod build;
 mod cors_dsl;
 mod draft;
@@ -15,6 +16,7 @@ mod options;
 mod route_dsl;
 mod site_dsl;
 mod states;
+mod tables;
 mod top_level;
 
 use std::{cell::RefCell, collections::HashSet, rc::Rc, sync::Arc};
@@ -30,6 +32,7 @@ use crate::{
     lint::{Known, Linter, Natives},
     program::Program,
     source::Source,
+    state::metric::Metric,
 };
 use draft::Draft;
 
@@ -78,7 +81,9 @@ pub fn load(inputs: &Inputs) -> Result<Loaded, LoadError> {
     gate_dsl::register(&mut engine);
     inputs::register(&mut engine, inputs, &draft);
     states::register(&mut engine, &draft);
+    background::register(&mut engine, &draft);
     engine::refuse_while_loading(&mut engine);
+    engine::refuse_metrics_while_loading(&mut engine);
 
     let natives = Natives::from_engine(&engine);
     let (source, ast) = link::compile(&mut engine, inputs, &natives)?;
@@ -94,6 +99,8 @@ pub fn load(inputs: &Inputs) -> Result<Loaded, LoadError> {
     };
     let linter = Linter::new(&ast, &known);
     let mut findings = linter.check();
+    let (metrics, of_metrics) = linter.metrics();
+    findings.extend(of_metrics);
     stop_at_errors(&mut findings, &source)?;
 
     engine::start_budget(&limits);
@@ -111,6 +118,7 @@ pub fn load(inputs: &Inputs) -> Result<Loaded, LoadError> {
     }
     stop_at_errors(&mut findings, &source)?;
 
+    draft.metrics = metrics.into_iter().map(Metric::new).collect();
     let states = std::mem::take(&mut draft.states);
     let program = build::build(draft, &ast, inputs, source.clone(), &mut findings);
     let Some(program) = program else {
@@ -134,7 +142,7 @@ pub fn load(inputs: &Inputs) -> Result<Loaded, LoadError> {
         }
     }
     stop_at_errors(&mut findings, &source)?;
-    states::bind(&states, &inputs.state);
+    states::bind(&states, &program.metrics, &inputs.state);
     for route in &program.routes {
         if let Some(gates) = &route.gates {
             gates.bind(&inputs.state);

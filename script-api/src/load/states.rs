@@ -14,7 +14,7 @@ use crate::{
     frozen::Frozen,
     state::{
         Algorithm, Cache, CacheRule, Concurrency, ConcurrencyRule, Counter, CounterRule, Identity,
-        Rate, RateRule, State, StateStore,
+        Rate, RateRule, State, StateStore, metric::Metric,
     },
     suggest::nearest,
 };
@@ -293,11 +293,14 @@ impl Draft {
 
 /// Binds all handles to their state. The program is known to be right by then, so one that is
 /// refused leaves nothing behind.
-pub(super) fn bind(states: &[Made], store: &StateStore) {
+pub(super) fn bind(states: &[Made], metrics: &[Metric], store: &StateStore) {
     store.forget_unused();
     for made in states {
         if let Some(identity) = &made.identity {
             made.state.bind(store, identity);
         }
+    }
+    for metric in metrics {
+        metric.bind(store);
     }
 }

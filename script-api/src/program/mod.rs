@@ -15,7 +15,7 @@ pub use gates::{
 pub use matching::{Found, Match};
 pub use route::{Destination, HeaderChange, Route, Split};
 
-use std::{borrow::Cow, sync::Arc};
+use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use hashbrown::HashMap;
 
@@ -26,6 +26,7 @@ use crate::{
     path::PathPolicy,
     router::{HostPattern, HostRouter, PathRouter},
     source::Source,
+    state::metric::Metric,
 };
 
 /// Number of a hook in [`Program::hooks`].
@@ -77,6 +78,8 @@ pub enum HookKind {
     Respond,
     /// `when(req)`: a bool.
     When,
+    /// `every(interval, fn)`: runs without a request.
+    Every,
 }
 
 impl HookKind {
@@ -91,6 +94,7 @@ impl HookKind {
             Self::To => "to",
             Self::Respond => "respond",
             Self::When => "when",
+            Self::Every => "every",
         }
     }
 
@@ -98,19 +102,20 @@ impl HookKind {
     pub const fn parameters(self) -> &'static str {
         match self {
             Self::OnResponse | Self::OnResponseBody | Self::OnLog => "req, res",
+            Self::Every => "nothing",
             _ => "req",
         }
     }
 
     /// The kinds that may wait for other services, for messages.
     pub(crate) const WAITING: &'static str =
-        "`on_request`, `on_request_body`, `to` and `on_response`";
+        "`on_request`, `on_request_body`, `to`, `on_response` and `every`";
 
     /// Whether it may wait for other services (`fetch`).
     pub const fn may_wait(self) -> bool {
         matches!(
             self,
-            Self::OnRequest | Self::OnRequestBody | Self::To | Self::OnResponse
+            Self::OnRequest | Self::OnRequestBody | Self::To | Self::OnResponse | Self::Every
         )
     }
 
@@ -118,12 +123,22 @@ impl HookKind {
     pub const fn arguments(self) -> usize {
         match self {
             Self::OnResponse | Self::OnResponseBody | Self::OnLog => 2,
+            Self::Every => 0,
             _ => 1,
         }
     }
 }
 
-/// A function that runs for requests.
+/// A hook that runs again and again, without a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Background {
+    /// The hook.
+    pub hook: HookId,
+    /// From the end of a run to the next one.
+    pub interval: Duration,
+}
+
+/// A function that runs for requests, or in the background.
 #[derive(Debug, Clone)]
 pub struct Hook {
     /// What it is for.
@@ -193,6 +208,10 @@ pub struct Program {
     pub(crate) pool_ids: HashMap<String, PoolId>,
     /// Whether any route has `.cors`.
     pub(crate) has_cors: bool,
+    /// What runs without a request.
+    pub background: Vec<Background>,
+    /// What it counts and measures.
+    pub(crate) metrics: Vec<Metric>,
 }
 
 impl Program {

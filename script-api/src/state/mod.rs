@@ -1,5 +1,5 @@
 //! State that all workers share and that outlives programs: `rate(..)`, `counter(..)`, `cache(..)`,
-//! `concurrency(..)`.
+//! `concurrency(..)` and `metric(..)`.
 //!
 //! A program holds *handles*. A handle is made while the top level runs, gets its name from the
 //! constant that holds it, and is bound to the state of that name in the [`StateStore`] when the
@@ -16,6 +16,7 @@ mod concurrency;
 mod counter;
 mod handle;
 mod key;
+pub mod metric;
 mod rate;
 mod sharded;
 mod store;

@@ -8,7 +8,11 @@ use std::{
 use hashbrown::HashMap;
 
 use super::{
-    cache::CacheState, clock::Clock, concurrency::ConcurrencyState, counter::CounterState,
+    cache::CacheState,
+    clock::Clock,
+    concurrency::ConcurrencyState,
+    counter::CounterState,
+    metric::{MetricSample, MetricState, SeriesCount},
     rate::RateState,
 };
 
@@ -76,19 +80,23 @@ struct Inner {
     counters: Registry<CounterState>,
     caches: Registry<CacheState>,
     concurrencies: Registry<ConcurrencyState>,
+    metrics: Registry<MetricState>,
+    /// Of all metrics.
+    series: SeriesCount,
 }
 
 /// What is known of one value, for metrics.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StateSample {
-    /// `rate`, `counter`, `cache` or `concurrency`.
+    /// `rate`, `counter`, `cache`, `concurrency` or `metric`.
     pub kind: &'static str,
     /// Its identity as text.
     pub name: String,
-    /// Keys that it holds, those that have expired and were not looked at since included.
+    /// Keys that it holds, those that have expired and were not looked at since included; the series of
+    /// a metric.
     pub keys: usize,
     /// How often it was full: a rate forgot what one key had used, a counter or `concurrency` refused
-    /// a new key, a cache dropped a value before its time.
+    /// a new key, a cache dropped a value before its time, a metric counted something under other labels.
     pub full: u64,
 }
 
@@ -128,12 +136,22 @@ impl StateStore {
         &self.0.concurrencies
     }
 
+    pub(super) fn metrics(&self) -> &Registry<MetricState> {
+        &self.0.metrics
+    }
+
+    /// How many series all metrics have.
+    pub(super) fn series(&self) -> &SeriesCount {
+        &self.0.series
+    }
+
     /// Forgets the names of what no program uses any more.
     pub(crate) fn forget_unused(&self) {
         self.0.rates.forget_unused();
         self.0.counters.forget_unused();
         self.0.caches.forget_unused();
         self.0.concurrencies.forget_unused();
+        self.0.metrics.forget_unused();
     }
 
     /// All state that a program uses, by kind and name.
@@ -143,7 +161,16 @@ impl StateStore {
         self.0.counters.sample(&mut samples);
         self.0.caches.sample(&mut samples);
         self.0.concurrencies.sample(&mut samples);
+        self.0.metrics.sample(&mut samples);
         samples
+    }
+
+    /// All metrics that a program has, by name. Of several of one name, while a reload changes one, it is
+    /// the newest: two of one name would be refused by whoever reads them.
+    pub fn metric_samples(&self) -> Vec<MetricSample> {
+        let mut newest = self.0.metrics.newest();
+        newest.sort_by(|a, b| a.0.cmp(&b.0));
+        newest.iter().map(|(_, state)| state.sample()).collect()
     }
 }
 
@@ -171,6 +198,16 @@ impl<S: Shared> Registry<S> {
         let made = Arc::new(make());
         all.push(Arc::downgrade(&made));
         made
+    }
+
+    /// The newest state of each name.
+    fn newest(&self) -> Vec<(Identity, Arc<S>)> {
+        let known = self.lock();
+        let newest = known.iter().filter_map(|(identity, all)| {
+            let newest = all.iter().rev().find_map(Weak::upgrade)?;
+            Some((identity.clone(), newest))
+        });
+        newest.collect()
     }
 
     fn sample(&self, samples: &mut Vec<StateSample>) {

@@ -6,7 +6,7 @@ mod table;
 
 pub use cidr::Cidr;
 pub use regex::{NotReplaced, Regex};
-pub use table::Table;
+pub use table::{Columns, Table, Wrong};
 
 use std::path::PathBuf;
 

@@ -114,6 +114,16 @@ impl Regex {
         Ok(out)
     }
 
+    /// What stands between the matches, one part more than there are matches.
+    pub fn split<'t>(&self, text: &'t str) -> impl Iterator<Item = &'t str> {
+        self.0.split(text)
+    }
+
+    /// All matches, which don't overlap.
+    pub fn find_all<'t>(&self, text: &'t str) -> impl Iterator<Item = &'t str> {
+        self.0.find_iter(text).map(|found| found.as_str())
+    }
+
     /// The pattern's own text.
     pub fn pattern(&self) -> &str {
         self.0.as_str()

@@ -8,12 +8,13 @@ use rhai::{Array, Blob, Dynamic, FLOAT, FnPtr, INT, ImmutableString, Map};
 
 use crate::{
     answer::Answer,
-    engine::{Limits, answer_api, local::Local, reply_api, request_api, response_api},
+    engine::{Limits, answer_api, local::Local, metric_api, reply_api, request_api, response_api},
     frozen::Frozen,
     outbound::Incoming,
     state::{
         Algorithm, Cache, CacheRule, Concurrency, ConcurrencyRule, Counter, CounterRule, Identity,
         Rate, RateRule, State, StateStore,
+        metric::{Metric, MetricKind, MetricRule},
     },
     values::{Cidr, Regex, Table},
 };
@@ -187,6 +188,14 @@ pub(super) fn samples(id: TypeId, limits: &Limits) -> Vec<Dynamic> {
         let cache = Cache::new(CacheRule::new(Duration::from_secs(60), 100));
         State::Cache(cache.clone()).bind(&StateStore::default(), &Identity::Name("k".to_owned()));
         one(Local::new(cache))
+    } else if id == TypeId::of::<metric_api::Labelled>() {
+        let metric = Metric::new(MetricRule {
+            name: "m".to_owned(),
+            kind: MetricKind::Histogram,
+            labels: Vec::new(),
+        });
+        metric.bind(&StateStore::default());
+        one(metric_api::Labelled::of(metric))
     } else if id == TypeId::of::<reply_api::ScriptReply>() {
         one(reply_api::ScriptReply::new(Ok(Incoming {
             status: StatusCode::OK,
