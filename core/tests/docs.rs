@@ -199,7 +199,7 @@ fn the_bounds_are_the_bounds() {
 #[test]
 fn programs_in_the_documentation_load() {
     let mut tried = 0;
-    for document in ["README.md", "docs/routes.md"] {
+    for document in ["README.md", "docs/routes.md", "docs/authentication.md"] {
         // A block that begins with the name of a file is that file, for the blocks behind it.
         let mut files: Vec<(String, String)> = Vec::new();
         for program in blocks(&read(document), "rhai") {
@@ -222,6 +222,10 @@ fn programs_in_the_documentation_load() {
             for (name, text) in [
                 ("edgewright.toml", settings.as_str()),
                 ("keys.json", "{\"secret-1\": \"alice\"}"),
+                (
+                    "users.htpasswd",
+                    "alice:{SHA}F2GPAaOiG5EcklvLUlodIavTBnM=\n",
+                ),
                 ("routes.rhai", &program),
             ] {
                 fs::write(folder.path().join(name), text).unwrap();
@@ -300,11 +304,15 @@ fn links_inside_the_documentation_lead_somewhere() {
     for document in [
         "README.md",
         "docs/architecture.md",
+        "docs/authentication.md",
         "docs/configuration.md",
         "docs/operations.md",
         "docs/routes.md",
         "examples/quickstart/README.md",
         "examples/modules/README.md",
+        "examples/basic-auth/README.md",
+        "examples/external-auth/README.md",
+        "examples/jwt/README.md",
     ] {
         let text = read(document);
         for link in text.split("](").skip(1) {

@@ -8,6 +8,7 @@
 //! Sums are taken when somebody scrapes. Values that other parts own are handed over then, as a
 //! [`ScrapeInput`].
 
+mod auth;
 mod exposition;
 mod family;
 mod latency;
@@ -23,6 +24,7 @@ mod status;
 #[cfg(test)]
 mod tests;
 
+pub use auth::{AuthFilter, AuthOutcome};
 pub use family::CONTENT_TYPE;
 pub use latency::{HistogramSample, Latency};
 pub use limit::Limit;
@@ -30,10 +32,11 @@ pub use pool::{ConnectFailure, PoolMetrics};
 pub use registry::RETENTION;
 pub use route::RouteMetrics;
 pub use sample::{
-    DnsHostSample, DnsLookupSample, DnsSample, PoolSample, ReloadSample, ScrapeInput,
+    DnsHostSample, DnsLookupSample, DnsSample, JwksSample, PoolSample, ReloadSample, ScrapeInput,
     ThrottlingSample,
 };
 
+use auth::AuthMetrics;
 use edgewright_script::outbound::CallFailureKind;
 use outbound::OutboundMetrics;
 use registry::Registry;
@@ -85,6 +88,7 @@ pub struct Metrics {
     pools: Registry<PoolMetrics>,
     overflow_pool: Arc<PoolMetrics>,
     outbound: OutboundMetrics,
+    auth: AuthMetrics,
 }
 
 impl Metrics {
@@ -109,6 +113,7 @@ impl Metrics {
             pools: Registry::new(pools),
             overflow_pool: Arc::new(PoolMetrics::new(OVERFLOW, shards)),
             outbound: OutboundMetrics::new(shards),
+            auth: AuthMetrics::new(shards),
         }
     }
 
@@ -185,6 +190,11 @@ impl Metrics {
     /// Counts one call that a hook has made: whether an answer came, and how long that took.
     pub(crate) fn outbound_call(&self, outcome: Result<(), CallFailureKind>, duration: Duration) {
         self.outbound.record(outcome, duration);
+    }
+
+    /// Counts one request that a filter of authentication did not let through.
+    pub(crate) fn auth_denied(&self, filter: AuthFilter, outcome: AuthOutcome) {
+        self.auth.denied(filter, outcome);
     }
 
     /// All metrics in the text format 0.0.4 of Prometheus, of type [`CONTENT_TYPE`]. A route

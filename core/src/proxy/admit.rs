@@ -12,6 +12,7 @@ use pingora_proxy::Session;
 use smallvec::SmallVec;
 
 use super::{
+    auth::{self, Denied},
     client,
     context::{Context, Refusal, State},
     hooks::{self, Exchange, Stopped},
@@ -40,6 +41,16 @@ impl From<Stopped> for Admission {
     }
 }
 
+impl From<Denied> for Admission {
+    fn from(denied: Denied) -> Self {
+        match denied {
+            Denied::Answer(answer) => Self::Answer(answer),
+            Denied::Refuse(refusal) => Self::Refuse(refusal),
+            Denied::ClientLeft => Self::ClientLeft,
+        }
+    }
+}
+
 /// Decides where a request goes. Waits only where a hook does.
 pub(super) async fn admit(session: &mut Session, context: &mut Context) -> Admission {
     let Context { handle, state, .. } = context;
@@ -59,6 +70,9 @@ pub(super) async fn admit(session: &mut Session, context: &mut Context) -> Admis
     }
     let mut exchange = Exchange::request(session, handle, state);
     let found = find(&mut exchange, &[]);
+    if let Some(refusal) = ambiguous(&found, &exchange) {
+        return Admission::Refuse(refusal);
+    }
     match without_hooks(&found, &mut exchange) {
         Some(admission) => admission,
         None => {
@@ -69,10 +83,23 @@ pub(super) async fn admit(session: &mut Session, context: &mut Context) -> Admis
     }
 }
 
+/// Refuses credentials that are there twice (RFC 9110 section 5.3): a gate would look at one of them,
+/// and the upstream perhaps at the other. A filter that reads them answers with its own 401.
+fn ambiguous(found: &Found<'_>, exchange: &Exchange<'_>) -> Option<Refusal> {
+    if !exchange.state.seen.repeated_authorization {
+        return None;
+    }
+    let answers = matches!(found, Found::Route(route)
+        if route.auth.as_ref().is_some_and(|auth| auth.takes_authorization()));
+    (!answers).then(|| Refusal::new(400, "there is more than one Authorization field"))
+}
+
 /// Where a request goes for which no hook runs, which is most. `None` when one has to.
 fn without_hooks(found: &Found<'_>, exchange: &mut Exchange<'_>) -> Option<Admission> {
     match found {
-        Found::Route(route) if route.when.is_empty() && route.on_request.is_empty() => {
+        Found::Route(route)
+            if route.when.is_empty() && route.on_request.is_empty() && route.auth.is_none() =>
+        {
             native(&route.destination, exchange)
         }
         Found::Nothing => Some(Admission::Refuse(Refusal::new(404, "no route"))),
@@ -147,6 +174,9 @@ async fn with_hooks(
             }
         }
         found = find(exchange, &rejected);
+        if let Some(refusal) = ambiguous(&found, exchange) {
+            return Ok(Admission::Refuse(refusal));
+        }
     }
 }
 
@@ -186,6 +216,11 @@ async fn gates(gates: &[HookId], exchange: &mut Exchange<'_>) -> Result<Option<A
 }
 
 async fn go(route: &Route, exchange: &mut Exchange<'_>) -> Result<Admission, Stopped> {
+    if let Some(auth) = &route.auth
+        && let Err(denied) = auth::check(auth, exchange).await
+    {
+        return Ok(denied.into());
+    }
     if let Some(answer) = gates(&route.on_request, exchange).await? {
         return Ok(Admission::Answer(answer));
     }

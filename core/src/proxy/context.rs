@@ -7,6 +7,7 @@ use edgewright_script::{
     program::{PoolId, RouteId, SiteId},
     router::Captures,
 };
+use http::{HeaderName, HeaderValue};
 
 use super::{deadline::Deadline, hygiene::Seen};
 use crate::{metrics::InFlight, pools::Picked, worker::Handle};
@@ -64,6 +65,8 @@ pub(super) struct Rare {
     pub(super) watch: Option<Deadline>,
     /// A response that replaces the upstream's, made by `on_response`.
     pub(super) replacement: Option<Answer>,
+    /// Fields that the response gets from a service that was asked about the request.
+    pub(super) response_fields: Vec<(HeaderName, HeaderValue)>,
 }
 
 /// Why the proxy answers by itself.

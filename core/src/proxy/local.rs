@@ -70,6 +70,7 @@ async fn finish(
             body = Bytes::from(text);
         }
     }
+    filters::add_response_fields(&mut header, state);
     if let Some(route) = state.route {
         filters::change_response(&mut header, &handle.route(route).response_headers);
     }

@@ -6,6 +6,7 @@
 //! the proxy answers itself.
 
 mod admit;
+mod auth;
 mod client;
 mod context;
 mod deadline;
@@ -31,6 +32,7 @@ use pingora_error::{Error, ErrorSource, ErrorType, Result};
 use pingora_http::{RequestHeader, ResponseHeader};
 use pingora_proxy::{FailToProxy, ProxyHttp, Session};
 
+pub(crate) use auth::ForwardAnswers;
 pub use context::Context;
 
 use crate::{
@@ -298,6 +300,7 @@ impl ProxyHttp for Edge {
                 Err(Stopped::ClientLeft) => return Err(client_left()),
             }
         }
+        filters::add_response_fields(response, state);
         filters::change_response(response, &route.response_headers);
         Ok(())
     }

@@ -10,6 +10,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod basic_auth;
 mod broken_program;
 mod budgets;
 mod commands;
@@ -22,6 +23,7 @@ mod failing_upstream;
 mod fd_limit;
 mod fetch;
 mod filters;
+mod forward_auth;
 mod forwarding;
 mod gate_error;
 mod hooks;
@@ -29,7 +31,9 @@ mod hostile_responses;
 mod hygiene;
 mod imports;
 mod instances;
+mod jwt_traps;
 mod keepalive_churn;
+mod key_sets;
 mod limits;
 mod load_time_values;
 mod moved_backend;

@@ -182,6 +182,7 @@ impl Interpreter {
             step = match step {
                 Step::Ended(said) => return said,
                 Step::Calls(calls) => running.answer(subject, no_network(&calls)),
+                Step::Password(check) => running.verified(subject, Some(check.run())),
                 Step::Turn | Step::Load(_) => running.resume(subject),
             };
         }
@@ -229,6 +230,7 @@ impl Interpreter {
             step = match step {
                 Step::Ended(said) => return said,
                 Step::Calls(calls) => running.answer(subject, network(&calls)),
+                Step::Password(check) => running.verified(subject, Some(check.run())),
                 Step::Turn | Step::Load(_) => running.resume(subject),
             };
         }

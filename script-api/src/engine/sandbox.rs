@@ -15,8 +15,8 @@ use super::{
     current::{NativeResult, error},
     digest_api, equality, jwt,
     limits::Limits,
-    log_api, progress, reply_api, request_api, response_api, state_api, text_api, time_api,
-    value_api, written,
+    log_api, password_api, progress, reply_api, request_api, response_api, secret_api, state_api,
+    text_api, time_api, value_api, written,
 };
 use crate::path::PathPolicy;
 
@@ -66,6 +66,8 @@ pub(crate) fn engine(limits: &Limits, path_policy: &PathPolicy) -> Engine {
     answer_api::register(&mut engine);
     reply_api::register(&mut engine, limits);
     value_api::register(&mut engine, limits.string);
+    password_api::register(&mut engine);
+    secret_api::register(&mut engine, limits.string);
     state_api::register(&mut engine);
     text_api::register(&mut engine, limits);
     written::register(&mut engine, limits);

@@ -12,8 +12,10 @@ pub(super) const ANSWERS: [&str; 2] = ["respond", "redirect"];
 /// Natives of the host and of Rhai's packages that give the same type whatever they are called on,
 /// as functions and as methods, with the number of their arguments (a receiver counts).
 const NATIVES: &[(&str, usize, Kind)] = &[
+    ("argon2_verify", 2, Kind::Bool),
     ("base64", 1, Kind::TextOrUnit),
     ("base64url", 1, Kind::TextOrUnit),
+    ("bcrypt_verify", 2, Kind::Bool),
     ("constant_time_eq", 2, Kind::Bool),
     ("cookie", 2, Kind::TextOrUnit),
     ("env", 1, Kind::Text),
@@ -47,6 +49,7 @@ const NATIVES: &[(&str, usize, Kind)] = &[
     ("parse_http_date", 1, Kind::NumberOrUnit),
     ("parse_int", 1, Kind::Number),
     ("parse_int", 2, Kind::Number),
+    ("password_verify", 2, Kind::Bool),
     ("query", 2, Kind::TextOrUnit),
     ("random_bytes", 1, Kind::Blob),
     ("sha1", 1, Kind::BlobOrUnit),

@@ -7,15 +7,15 @@ use rhai::AST;
 
 use super::{
     Inputs,
-    draft::{DestinationDraft, Draft, HookDraft, RouteDraft, SiteDraft},
+    draft::{AuthDraft, DestinationDraft, Draft, HookDraft, RouteDraft, SiteDraft},
 };
 use crate::{
     answer::redirect_status,
     diagnostic::{Diagnostic, Place},
     frozen::Function,
     program::{
-        Destination, Hook, HookId, HookKind, PoolDeclaration, PoolId, Program, Route, RouteId,
-        Site, SiteId, Split,
+        Auth, Destination, ForwardAuth, Hook, HookId, HookKind, PoolDeclaration, PoolId, Program,
+        Route, RouteId, Site, SiteId, Split,
     },
     router::{HostPattern, HostRouter, PathRouter, Pattern, PatternError, Segment, Template},
     source::Source,
@@ -88,6 +88,7 @@ pub(super) fn build(
         hooks,
         pools,
         pool_ids,
+        jwks: draft.jwks,
     })
 }
 
@@ -244,6 +245,7 @@ impl Builder<'_> {
             }
             Some((destination, place)) => self.destination(destination, &names, &place)?,
         };
+        let auth = self.auth(draft.auth)?;
         Some(Route {
             label,
             site: SiteId(number(draft.site)),
@@ -260,7 +262,26 @@ impl Builder<'_> {
             request_headers: draft.request_headers,
             response_headers: draft.response_headers,
             timeout: draft.timeout,
+            auth,
         })
+    }
+
+    /// `None` when it names a pool that does not exist.
+    fn auth(&mut self, draft: AuthDraft) -> Option<Option<Box<Auth>>> {
+        let forward = match draft.forward {
+            None => None,
+            Some(forward) => Some(ForwardAuth {
+                pool: self.pool(&forward.pool, &forward.place)?,
+                rules: forward.rules,
+            }),
+        };
+        let auth = Auth {
+            basic: draft.basic,
+            jwt: draft.jwt,
+            forward,
+        };
+        let some = auth.basic.is_some() || auth.jwt.is_some() || auth.forward.is_some();
+        Some(some.then(|| Box::new(auth)))
     }
 
     fn destination(

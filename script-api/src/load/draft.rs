@@ -9,7 +9,10 @@ use crate::{
     answer::Answer,
     diagnostic::{Diagnostic, Place},
     frozen::{Frozen, Function},
-    program::{Condition, HeaderChange, HookKind, PoolDeclaration},
+    jwt::Jwks,
+    program::{
+        BasicAuth, Condition, ForwardRules, HeaderChange, HookKind, JwtAuth, PoolDeclaration,
+    },
     router::{HostPattern, Pattern},
     source::Source,
 };
@@ -31,6 +34,8 @@ pub(super) struct Draft {
     pub(super) pools: Vec<PoolDeclaration>,
     /// Handles on shared state, in the order in which they were made.
     pub(super) states: Vec<Made>,
+    /// Key sets that are fetched, each source once.
+    pub(super) jwks: Vec<Jwks>,
     /// Hooks of all sites.
     pub(super) hooks: Vec<HookDraft>,
     /// Mistakes found so far; the top level goes on, so that all are shown at once.
@@ -68,6 +73,23 @@ pub(super) struct RouteDraft {
     pub(super) request_headers: Vec<HeaderChange>,
     pub(super) response_headers: Vec<HeaderChange>,
     pub(super) timeout: Option<Duration>,
+    pub(super) auth: AuthDraft,
+}
+
+/// Who may use a route.
+#[derive(Debug, Default)]
+pub(super) struct AuthDraft {
+    pub(super) basic: Option<BasicAuth>,
+    pub(super) jwt: Option<JwtAuth>,
+    pub(super) forward: Option<ForwardDraft>,
+}
+
+/// A service that is asked about each request of a route.
+#[derive(Debug)]
+pub(super) struct ForwardDraft {
+    pub(super) pool: String,
+    pub(super) place: Place,
+    pub(super) rules: ForwardRules,
 }
 
 #[derive(Debug)]

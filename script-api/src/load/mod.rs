@@ -3,8 +3,12 @@
 //! The top level runs here, once. It fills a [`draft::Draft`], which is then checked as a whole and
 //! becomes the immutable program.
 
+mod auth_dsl;
+mod auth_options;
+mod auth_values;
 mod build;
 mod draft;
+mod forward_dsl;
 mod inputs;
 mod link;
 mod route_dsl;
@@ -69,7 +73,10 @@ pub fn load(inputs: &Inputs) -> Result<Loaded, LoadError> {
     engine.set_optimization_level(OptimizationLevel::None);
     site_dsl::register(&mut engine, &draft);
     route_dsl::register(&mut engine);
+    auth_dsl::register(&mut engine);
+    forward_dsl::register(&mut engine);
     inputs::register(&mut engine, inputs, &draft);
+    auth_values::register(&mut engine, inputs, &draft);
     states::register(&mut engine, &draft);
     engine::refuse_while_loading(&mut engine);
 

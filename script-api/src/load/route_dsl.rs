@@ -20,7 +20,7 @@ pub(super) struct RouteHandle {
 
 impl RouteHandle {
     /// Changes the route; what `change` refuses is noted with the place of the call.
-    fn change(
+    pub(super) fn change(
         &mut self,
         call: &NativeCallContext,
         change: impl FnOnce(&mut RouteDraft) -> Result<(), String>,

@@ -3,7 +3,7 @@
 use rhai::{Array, Engine, FnPtr, NativeCallContext};
 
 use super::{
-    draft::{Draft, RouteDraft, SharedDraft, SiteDraft},
+    draft::{AuthDraft, Draft, RouteDraft, SharedDraft, SiteDraft},
     route_dsl::RouteHandle,
 };
 use crate::{
@@ -105,6 +105,7 @@ fn add_route(
         request_headers: Vec::new(),
         response_headers: Vec::new(),
         timeout: None,
+        auth: AuthDraft::default(),
     });
     RouteHandle {
         draft: shared.clone(),

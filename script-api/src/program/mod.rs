@@ -1,9 +1,11 @@
 //! The compiled program: immutable, the same for all workers.
 
+mod auth;
 mod condition;
 mod matching;
 mod route;
 
+pub use auth::{Auth, BasicAuth, ForwardAuth, ForwardCache, ForwardRules, JwtAuth, TokenFrom};
 pub use condition::{Condition, Test};
 pub use matching::{Found, Match};
 pub use route::{Destination, HeaderChange, Route, Split};
@@ -16,6 +18,7 @@ use crate::{
     diagnostic::Place,
     engine::Limits,
     frozen::{Frozen, Function},
+    jwt::Jwks,
     path::PathPolicy,
     router::{HostPattern, HostRouter, PathRouter},
     source::Source,
@@ -158,6 +161,8 @@ pub struct Program {
     /// All pools that are known, whether a route uses them or not.
     pub pools: Vec<PoolDeclaration>,
     pub(crate) pool_ids: HashMap<String, PoolId>,
+    /// Key sets that somebody must fetch, each source once.
+    pub jwks: Vec<Jwks>,
 }
 
 impl Program {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http::{HeaderName, HeaderValue, StatusCode};
 
-use super::{Condition, HookId, PoolId, SiteId};
+use super::{Auth, Condition, HookId, PoolId, SiteId};
 use crate::{
     answer::Answer,
     diagnostic::Place,
@@ -44,6 +44,8 @@ pub struct Route {
     pub response_headers: Vec<HeaderChange>,
     /// How long the upstream may take until its response header is complete.
     pub timeout: Option<Duration>,
+    /// Who may use it: asked before any hook.
+    pub auth: Option<Box<Auth>>,
 }
 
 /// Where a request goes.
