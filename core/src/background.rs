@@ -16,7 +16,7 @@ use tokio::{sync::watch, time::sleep};
 
 use crate::{
     outbound::Client,
-    proxy::{Shared, loops},
+    proxy::{Shared, loops, verify_password},
     worker::{self, Handle},
 };
 
@@ -74,6 +74,10 @@ async fn run_once(handle: &Arc<Handle>, background: Background) -> Result<Finish
                 let most_body = handle.config.script.fetch_body;
                 let replies = handle.client().call_all(&calls, handle, most_body).await;
                 running.answer(Subject::Nothing, replies)
+            }
+            Step::Password(check) => {
+                let right = verify_password(check, handle).await;
+                running.verified(Subject::Nothing, right)
             }
             Step::Load(load) => {
                 load.await;

@@ -4,6 +4,7 @@
 //! not change (pools with their connections and counters, route counters) is carried over.
 
 use std::{
+    collections::HashMap,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -19,9 +20,10 @@ use edgewright_script::{
 use crate::{
     config::Config,
     files::Fingerprint,
-    metrics::{Limit, Metrics, PoolMetrics, RouteMetrics},
+    metrics::{AuthFilter, AuthOutcome, Limit, Metrics, PoolMetrics, RouteMetrics},
     parcel::Parcel,
     pools::{Pool, Pools},
+    proxy::ForwardAnswers,
 };
 
 /// Everything that requests are served with.
@@ -44,6 +46,8 @@ pub struct Generation {
     by_pool: Vec<(Arc<Pool>, Arc<PoolMetrics>)>,
     by_route: Vec<Arc<RouteMetrics>>,
     metrics: Arc<Metrics>,
+    /// Answers of services that `.forward_auth` asks, of the routes that keep them.
+    forward_answers: HashMap<usize, Arc<ForwardAnswers>>,
     /// Interpreters that no worker has taken yet. Each worker takes one, once: the lock is not on
     /// the way of requests.
     interpreters: Mutex<Vec<Parcel>>,
@@ -75,6 +79,12 @@ impl Generation {
                 Some((pool.clone(), metrics.register_pool(&declared.name)))
             })
             .collect::<Option<Vec<_>>>()?;
+        let routes = parts.program.routes.iter().enumerate();
+        let keeping = routes.filter(|(_, route)| {
+            let auth = route.auth.as_ref().and_then(|auth| auth.forward.as_ref());
+            auth.is_some_and(|forward| forward.rules.cache.is_some())
+        });
+        let forward_answers = keeping.map(|(index, _)| (index, Arc::default())).collect();
         let labels = parts.program.routes.iter().map(|route| &*route.label);
         Some(Self {
             number: NUMBER.fetch_add(1, Ordering::Relaxed),
@@ -87,6 +97,7 @@ impl Generation {
             program: parts.program,
             fingerprint: parts.fingerprint,
             pools: parts.pools,
+            forward_answers,
             interpreters: Mutex::new(parts.interpreters),
         })
     }
@@ -148,6 +159,16 @@ impl Generation {
     /// The pools that the program names, in the order of their numbers.
     pub fn pools(&self) -> impl Iterator<Item = &Pool> {
         self.by_pool.iter().map(|(pool, _)| &**pool)
+    }
+
+    /// Counts a request that a filter of authentication did not let through.
+    pub(crate) fn auth_denied(&self, filter: AuthFilter, outcome: AuthOutcome) {
+        self.metrics.auth_denied(filter, outcome);
+    }
+
+    /// The answers that a route with `.forward_auth` keeps.
+    pub(crate) fn forward_answers(&self, route: RouteId) -> Option<&Arc<ForwardAnswers>> {
+        self.forward_answers.get(&route.index())
     }
 
     /// A pool and its counters.

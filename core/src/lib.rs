@@ -10,6 +10,7 @@ pub mod config;
 pub mod dns;
 pub mod files;
 pub mod generation;
+pub mod jwks;
 pub mod lifecycle;
 pub mod live;
 mod logging;

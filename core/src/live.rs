@@ -9,6 +9,7 @@ use crate::{
     admin::{Operations, ReloadAnswer},
     config::Config,
     dns::Resolver,
+    jwks::KeySets,
     lifecycle::Lifecycle,
     metrics::{ReloadSample, ScrapeInput, ThrottlingSample},
     pools::Readiness,
@@ -84,7 +85,16 @@ impl Reloadable for Live {
                     revision: generation.revision.clone(),
                     summary: generation.summary(),
                 };
-                self.shared.generation.store(Arc::new(generation));
+                let generation = Arc::new(generation);
+                let sets = &self.source.key_sets;
+                if let Err(error) = sets.serve(&generation, startup_timeout) {
+                    return Outcome::Failed {
+                        errors: vec![Diagnostic::error(format!(
+                            "key sets can't be fetched: {error}"
+                        ))],
+                    };
+                }
+                self.shared.generation.store(generation);
                 self.shared.swapped.notify_one();
                 outcome
             }
@@ -138,6 +148,8 @@ pub struct Desk {
     pub open_files: u64,
     /// What programs count and cache.
     pub state: StateStore,
+    /// Key sets.
+    pub key_sets: Arc<KeySets>,
     /// The configuration at the start: what only a restart changes is in force as it says.
     pub started_with: Config,
 }
@@ -192,6 +204,7 @@ impl Operations for Desk {
             open_files_limit: self.open_files,
             state: self.state.samples(),
             script: self.state.metric_samples(),
+            jwks: self.key_sets.samples(),
         };
         self.shared.metrics.render(&input)
     }

@@ -22,6 +22,7 @@ use crate::{
     dns::Resolver,
     files::{Fingerprint, Folder},
     generation::{Generation, Parts},
+    jwks::KeySets,
     metrics::Metrics,
     parcel::Parcel,
     pools::Pools,
@@ -270,6 +271,8 @@ pub struct Source {
     pub workers: usize,
     /// What programs count and cache, over all generations.
     pub state: StateStore,
+    /// Key sets, over all generations.
+    pub key_sets: Arc<KeySets>,
 }
 
 impl Source {
@@ -301,6 +304,7 @@ impl Source {
                 .map(|_| Parcel::new(&compiled.program))
                 .collect::<Result<Vec<_>, _>>()
         })??;
+        self.key_sets.bind(&compiled.program);
         self.resolver.configure(&compiled.config.dns);
         let previous = previous.map(|generation| &generation.pools);
         let pools = Pools::build(&compiled.pools, &self.resolver, previous);

@@ -202,6 +202,7 @@ fn programs_in_the_documentation_load() {
     for document in [
         "README.md",
         "docs/routes.md",
+        "docs/authentication.md",
         "docs/bodies.md",
         "docs/limits-and-access.md",
         "docs/state-and-background.md",
@@ -230,6 +231,10 @@ fn programs_in_the_documentation_load() {
                 ("keys.json", "{\"secret-1\": \"alice\"}"),
                 ("tenants.csv", "host,pool\nacme.example,api\n"),
                 ("agents.txt", "BadBot\n"),
+                (
+                    "users.htpasswd",
+                    "alice:{SHA}F2GPAaOiG5EcklvLUlodIavTBnM=\n",
+                ),
                 ("routes.rhai", &program),
             ] {
                 fs::write(folder.path().join(name), text).unwrap();
@@ -308,6 +313,7 @@ fn links_inside_the_documentation_lead_somewhere() {
     for document in [
         "README.md",
         "docs/architecture.md",
+        "docs/authentication.md",
         "docs/configuration.md",
         "docs/limits-and-access.md",
         "docs/operations.md",
@@ -319,6 +325,9 @@ fn links_inside_the_documentation_lead_somewhere() {
         "examples/modules/README.md",
         "examples/quickstart/README.md",
         "examples/rate-limit/README.md",
+        "examples/basic-auth/README.md",
+        "examples/external-auth/README.md",
+        "examples/jwt/README.md",
     ] {
         let text = read(document);
         for link in text.split("](").skip(1) {

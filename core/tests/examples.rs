@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use support::client::{get, post, request};
 use support::command::edgewright;
 use support::launch::serving;
-use support::upstream::{Upstream, ok};
+use support::upstream::{Upstream, answer, ok};
 use support::wait::SOON;
 
 /// The folders under `examples/`.
@@ -300,6 +300,69 @@ fn answers_are_logged_and_counted() {
     }
 }
 
+#[test]
+fn the_basic_auth_serves() {
+    let web = Upstream::start(|seen| ok(seen.header("x-user").unwrap_or_default()));
+    let proxy = serving(&text("basic-auth", "routes.rhai"))
+        .file("users.htpasswd", &text("basic-auth", "users.htpasswd"))
+        .pool("web", web.address())
+        .start();
+    assert_eq!(proxy.get("/").status, 401);
+    // alice:opensesame, bob:opensesame
+    let [alice, bob] =
+        ["YWxpY2U6b3BlbnNlc2FtZQ==", "Ym9iOm9wZW5zZXNhbWU="].map(|coded| format!("Basic {coded}"));
+    let with = |target: &str, shown: &str| {
+        proxy.send(
+            &get(target)
+                .header("authorization", shown)
+                .header("x-user", "root"),
+        )
+    };
+    assert_eq!(with("/", &alice).text(), "alice");
+    assert_eq!(with("/", &bob).text(), "bob");
+    assert_eq!(with("/admin/", &alice).text(), "alice");
+    assert_eq!(with("/admin/", &bob).text(), "only for alice\n");
+}
+
+#[test]
+fn the_jwt_serves() {
+    let web = Upstream::start(|seen| ok(seen.header("x-user").unwrap_or_default()));
+    let proxy = serving(&text("jwt", "routes.rhai"))
+        .file("secret.key", &text("jwt", "secret.key"))
+        .pool("web", web.address())
+        .start();
+    let [alice, bob] = ["alice", "bob"].map(|user| proxy.text(&format!("/token/{user}")));
+    let with = |target: &str, token: &str| {
+        proxy.send(&get(target).header("authorization", &format!("Bearer {token}")))
+    };
+    assert_eq!(with("/api/orders", &alice).text(), "alice");
+    assert_eq!(web.last_request().headers("x-roles"), ["admin,staff"]);
+    assert_eq!(with("/admin/", &alice).status, 200);
+    assert_eq!(with("/admin/", &bob).text(), "only for admins\n");
+    assert_eq!(proxy.get("/api/orders").status, 401);
+    assert_eq!(with("/api/orders", &format!("{alice}x")).status, 401);
+}
+
+#[test]
+fn the_external_auth_serves() {
+    let web = Upstream::start(|seen| ok(seen.header("x-user").unwrap_or_default()));
+    let authz = Upstream::start(|seen| match seen.header("cookie").as_deref() {
+        Some("session=s-1") => answer(200, &[("x-user", "alice")], ""),
+        _ => answer(302, &[("location", "https://login.example/")], ""),
+    });
+    let proxy = serving(&text("external-auth", "routes.rhai"))
+        .pool("web", web.address())
+        .pool("authz", authz.address())
+        .start();
+    let to_login = proxy.get("/page");
+    assert_eq!(to_login.status, 302);
+    assert_eq!(to_login.header("location"), Some("https://login.example/"));
+    let alice = get("/page").header("cookie", "session=s-1");
+    assert_eq!(proxy.send(&alice).text(), "alice");
+    assert_eq!(authz.last_request().target(), "/check");
+    assert_eq!(web.hits(), 1);
+}
+
 /// The files of an example fit together: its settings name the pools that its program uses.
 #[test]
 fn settings_name_the_upstreams() {
@@ -309,6 +372,9 @@ fn settings_name_the_upstreams() {
         "tenant-to-pool",
         "ab-test",
         "structured-log-and-metrics",
+        "basic-auth",
+        "jwt",
+        "external-auth",
     ] {
         let settings: toml::Table = text(example, "edgewright.toml").parse().unwrap();
         let pools = settings["pools"].as_table().unwrap();

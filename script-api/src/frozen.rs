@@ -7,8 +7,10 @@ use rhai::{AST, ASTNode, Array, Dynamic, Expr, FnPtr, Map};
 use crate::{
     answer::Answer,
     engine::{Local, ScriptAnswer, is_out_of_memory},
+    jwt::Jwks,
+    password::Htpasswd,
     state::{Cache, Concurrency, Counter, Rate, State},
-    values::{Cidr, Regex, Table},
+    values::{Cidr, Regex, Secret, Table},
 };
 
 /// How deep arrays and maps may be nested in a frozen value.
@@ -42,6 +44,12 @@ pub enum Frozen {
     Cidr(Cidr),
     /// `regex(..)`
     Regex(Regex),
+    /// `secret(..)`
+    Secret(Secret),
+    /// `htpasswd(..)`
+    Htpasswd(Htpasswd),
+    /// `jwks(..)`
+    Jwks(Jwks),
     /// `respond(..)`, `redirect(..)`
     Answer(Answer),
     /// `rate(..)`, `counter(..)`, `cache(..)`, `concurrency(..)`
@@ -93,6 +101,9 @@ impl Frozen {
             Self::Table(table) => Dynamic::from(Local::new(table.clone())),
             Self::Cidr(cidr) => Dynamic::from(Local::new(cidr.clone())),
             Self::Regex(regex) => Dynamic::from(Local::new(regex.with_own_cache())),
+            Self::Secret(secret) => Dynamic::from(Local::new(secret.clone())),
+            Self::Htpasswd(users) => Dynamic::from(Local::new(users.clone())),
+            Self::Jwks(set) => Dynamic::from(Local::new(set.clone())),
             Self::Answer(answer) => Dynamic::from(ScriptAnswer(answer.unshared())),
             Self::State(State::Rate(rate)) => Dynamic::from(Local::new(rate.clone())),
             Self::State(State::Counter(counter)) => Dynamic::from(Local::new(counter.clone())),
@@ -122,6 +133,9 @@ impl Frozen {
             Self::Table(_)
             | Self::Cidr(_)
             | Self::Regex(_)
+            | Self::Secret(_)
+            | Self::Htpasswd(_)
+            | Self::Jwks(_)
             | Self::Answer(_)
             | Self::State(_)
             | Self::Function(_) => false,
@@ -242,6 +256,15 @@ fn freeze(value: &Dynamic, depth: usize) -> Result<Frozen, String> {
     }
     if let Some(regex) = value.read_lock::<Local<Regex>>() {
         return Ok(Frozen::Regex(Regex::clone(&regex)));
+    }
+    if let Some(secret) = value.read_lock::<Local<Secret>>() {
+        return Ok(Frozen::Secret(Secret::clone(&secret)));
+    }
+    if let Some(users) = value.read_lock::<Local<Htpasswd>>() {
+        return Ok(Frozen::Htpasswd(Htpasswd::clone(&users)));
+    }
+    if let Some(set) = value.read_lock::<Local<Jwks>>() {
+        return Ok(Frozen::Jwks(Jwks::clone(&set)));
     }
     if let Some(answer) = value.read_lock::<ScriptAnswer>() {
         return Ok(Frozen::Answer(ScriptAnswer::answer(&answer).clone()));

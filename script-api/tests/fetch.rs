@@ -374,7 +374,7 @@ fn a_long_hook_lets_others_have_a_turn() {
         match running.resume(Subject::Request(&mut request)) {
             Step::Turn => turns += 1,
             Step::Ended(said) => break said.unwrap_err(),
-            Step::Calls(_) | Step::Load(_) => panic!("it waits for nobody"),
+            Step::Calls(_) | Step::Load(_) | Step::Password(_) => panic!("it waits for nobody"),
         }
     };
     assert_eq!(failure.limit, Some(ScriptLimit::Operations));

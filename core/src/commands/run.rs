@@ -24,6 +24,7 @@ use crate::{
     admin, background,
     config::{Config, Listener, Overrides, Threads},
     dns::Resolver,
+    jwks::KeySets,
     lifecycle::Lifecycle,
     live::{Desk, Live},
     logging,
@@ -113,6 +114,12 @@ fn start(
 
     let metrics = Arc::new(Metrics::new(threads));
     let resolver = Arc::new(Resolver::start(&config.dns)?);
+    let roots = Arc::new(Roots::default());
+    let key_sets = Arc::new(KeySets::new(
+        resolver.clone(),
+        metrics.clone(),
+        roots.clone(),
+    ));
     let source = Source {
         path,
         overrides,
@@ -120,6 +127,7 @@ fn start(
         metrics: metrics.clone(),
         workers: threads,
         state: state.clone(),
+        key_sets: key_sets.clone(),
     };
     let last = LastRead::of(&compiled.folder);
     for warning in &compiled.warnings {
@@ -153,6 +161,7 @@ fn start(
         threads,
         open_files: open_files.after,
         state,
+        key_sets: key_sets.clone(),
         started_with: config.clone(),
     });
     let _admin = start_admin(&config, desk.clone())?;
@@ -166,6 +175,9 @@ fn start(
     if !pools_ready {
         tracing::warn!("some names are not resolved yet: their pools answer 503 until they are");
     }
+    let serving = shared.generation.load_full();
+    key_sets.serve(&serving, config.dns.startup_timeout)?;
+    drop(serving);
     let kept = config.server.upstream_keepalive;
     let kept = kept.unwrap_or_else(|| keepalive::auto(open_files.after));
     let starting = wait_for_turn()?;
@@ -173,7 +185,6 @@ fn start(
     let workers = Workers::default();
     let serving = shared.clone();
     add(&workers)?;
-    let roots = Arc::new(Roots::default());
     for number in 0..threads {
         let client = Client::new(
             desk.resolver.clone(),

@@ -262,6 +262,12 @@ fn limits(checks: &mut Checks<'_>, table: file::Limits) -> Limits {
         table.response_write_timeout,
         POSITIVE,
     );
+    checks.count(
+        &mut limits.password_checks,
+        "limits.password_checks",
+        table.password_checks,
+        1..=10_000,
+    );
     limits
 }
 

@@ -92,6 +92,7 @@ pub(super) struct Limits {
     pub keepalive_timeout: Value<Time>,
     pub request_read_timeout: Value<Time>,
     pub response_write_timeout: Value<Time>,
+    pub password_checks: Value<Count>,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -3,7 +3,7 @@
 use super::family::{Families, Kind};
 use super::pool::PoolMetrics;
 use super::route::RouteMetrics;
-use super::sample::{DnsSample, ReloadSample, ScrapeInput};
+use super::sample::{DnsSample, JwksSample, ReloadSample, ScrapeInput};
 use super::{Limit, Metrics, process, script};
 use edgewright_script::state::StateSample;
 use std::sync::Arc;
@@ -16,6 +16,7 @@ pub(super) fn render(metrics: &Metrics, input: &ScrapeInput) -> Vec<u8> {
     routes(&metrics.scrape_routes(Instant::now()), &mut families);
     upstreams(&metrics.scrape_pools(Instant::now()), input, &mut families);
     outbound(metrics, &mut families);
+    auth(metrics, &mut families);
     suspended_hooks(input, &mut families);
     requests(metrics, &mut families);
     reloads(&input.reload, &mut families);
@@ -23,6 +24,7 @@ pub(super) fn render(metrics: &Metrics, input: &ScrapeInput) -> Vec<u8> {
     state(&input.state, &mut families);
     background(metrics, &mut families);
     script::describe(&input.script, &mut families);
+    jwks(&input.jwks, &mut families);
     limits_of_the_host(input, &mut families);
     if let Some(sample) = process::read() {
         process::describe(&sample, &mut families);
@@ -173,6 +175,21 @@ fn background(metrics: &Metrics, families: &mut Families) {
         "Runs of background hooks that failed.",
         counted(&metrics.background.failures),
     );
+}
+
+/// Nothing before the first one: most programs have no such filter.
+fn auth(metrics: &Metrics, families: &mut Families) {
+    if metrics.auth.totals().all(|(_, _, total)| total == 0) {
+        return;
+    }
+    let mut family = families.family(
+        "edgewright_auth_denied_total",
+        "Requests that a filter of authentication did not let through, by filter and outcome.",
+        Kind::Counter,
+    );
+    for (filter, outcome, total) in metrics.auth.totals() {
+        family.add(&[("filter", filter), ("outcome", outcome)], total as f64);
+    }
 }
 
 fn requests(metrics: &Metrics, families: &mut Families) {
@@ -351,6 +368,39 @@ fn suspended_hooks(input: &ScrapeInput, families: &mut Families) {
             Kind::Gauge,
         )
         .add(&[], input.bodies as f64);
+}
+
+fn jwks(sets: &[JwksSample], families: &mut Families) {
+    {
+        let mut family = families.family(
+            "edgewright_jwks_keys",
+            "Keys of the set in use; 0 before it was fetched.",
+            Kind::Gauge,
+        );
+        for set in sets {
+            family.add(&[("source", &set.source)], set.keys as f64);
+        }
+    }
+    {
+        let mut family = families.family(
+            "edgewright_jwks_age_seconds",
+            "Time since the key set was fetched last.",
+            Kind::Gauge,
+        );
+        for set in sets {
+            if let Some(age) = set.age {
+                family.add(&[("source", &set.source)], age.as_secs_f64());
+            }
+        }
+    }
+    let mut family = families.family(
+        "edgewright_jwks_failures_total",
+        "Attempts to fetch the key set that have failed.",
+        Kind::Counter,
+    );
+    for set in sets {
+        family.add(&[("source", &set.source)], set.failures as f64);
+    }
 }
 
 fn limits_of_the_host(input: &ScrapeInput, families: &mut Families) {

@@ -33,6 +33,8 @@ limits! {
     RequestReadTimeout = "request_read_timeout",
     /// `[limits] response_write_timeout`: the client was too slow receiving.
     ResponseWriteTimeout = "response_write_timeout",
+    /// `[limits] password_checks`: passwords verified at a time.
+    PasswordChecks = "password_checks",
     /// `[script] operations` of one hook call.
     ScriptOperations = "operations",
     /// `[script] time` of one hook call.

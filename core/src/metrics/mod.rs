@@ -8,6 +8,7 @@
 //! Sums are taken when somebody scrapes. Values that other parts own are handed over then, as a
 //! [`ScrapeInput`].
 
+mod auth;
 mod exposition;
 mod family;
 mod latency;
@@ -24,6 +25,7 @@ mod status;
 #[cfg(test)]
 mod tests;
 
+pub use auth::{AuthFilter, AuthOutcome};
 pub use family::CONTENT_TYPE;
 pub use latency::{HistogramSample, Latency};
 pub use limit::Limit;
@@ -31,10 +33,11 @@ pub use pool::{ConnectFailure, PoolMetrics};
 pub use registry::RETENTION;
 pub use route::RouteMetrics;
 pub use sample::{
-    DnsHostSample, DnsLookupSample, DnsSample, PoolSample, ReloadSample, ScrapeInput,
+    DnsHostSample, DnsLookupSample, DnsSample, JwksSample, PoolSample, ReloadSample, ScrapeInput,
     ThrottlingSample,
 };
 
+use auth::AuthMetrics;
 use edgewright_script::outbound::CallFailureKind;
 use outbound::OutboundMetrics;
 use registry::Registry;
@@ -87,6 +90,7 @@ pub struct Metrics {
     overflow_pool: Arc<PoolMetrics>,
     outbound: OutboundMetrics,
     background: Background,
+    auth: AuthMetrics,
 }
 
 /// Hooks that ran without a request. One worker counts.
@@ -119,6 +123,7 @@ impl Metrics {
             overflow_pool: Arc::new(PoolMetrics::new(OVERFLOW, shards)),
             outbound: OutboundMetrics::new(shards),
             background: Background::default(),
+            auth: AuthMetrics::new(shards),
         }
     }
 
@@ -205,6 +210,11 @@ impl Metrics {
     /// Counts a background hook that failed.
     pub(crate) fn background_failure(&self) {
         self.background.failures.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts one request that a filter of authentication did not let through.
+    pub(crate) fn auth_denied(&self, filter: AuthFilter, outcome: AuthOutcome) {
+        self.auth.denied(filter, outcome);
     }
 
     /// All metrics in the text format 0.0.4 of Prometheus, of type [`CONTENT_TYPE`]. A route

@@ -1,5 +1,7 @@
 //! Values that other parts of the proxy own, handed over at a scrape.
 
+use std::time::Duration;
+
 use edgewright_script::state::{StateSample, metric::MetricSample};
 
 use super::latency::HistogramSample;
@@ -27,6 +29,21 @@ pub struct ScrapeInput {
     pub state: Vec<StateSample>,
     /// The metrics of programs.
     pub script: Vec<MetricSample>,
+    /// One for each key set that is fetched.
+    pub jwks: Vec<JwksSample>,
+}
+
+/// One key set of `jwks(..)`.
+#[derive(Debug, Clone, Default)]
+pub struct JwksSample {
+    /// Where it comes from.
+    pub source: String,
+    /// Keys in use.
+    pub keys: usize,
+    /// Since it was fetched last; `None` before the first time.
+    pub age: Option<Duration>,
+    /// Attempts that have failed.
+    pub failures: u64,
 }
 
 /// What reloads have done since the start; the load at start is not one of them.

@@ -262,6 +262,18 @@ fn what_others_own_is_in_the_text() {
             full: 1,
         }],
         script: Vec::new(),
+        jwks: vec![
+            JwksSample {
+                source: "https://id.example/keys".into(),
+                keys: 2,
+                age: Some(Duration::from_millis(1500)),
+                failures: 4,
+            },
+            JwksSample {
+                source: "pool id /keys".into(),
+                ..JwksSample::default()
+            },
+        ],
     };
     let samples = parse(&Metrics::new(2).render(&input));
     let expected = [
@@ -299,6 +311,13 @@ fn what_others_own_is_in_the_text() {
         ("cpu_throttled_seconds_total", 1.25),
         ("threads", 2.0),
         ("open_files_limit", 20_000.0),
+        ("jwks_keys{source=\"https://id.example/keys\"}", 2.0),
+        ("jwks_keys{source=\"pool id /keys\"}", 0.0),
+        ("jwks_age_seconds{source=\"https://id.example/keys\"}", 1.5),
+        (
+            "jwks_failures_total{source=\"https://id.example/keys\"}",
+            4.0,
+        ),
     ];
     for (series, value) in expected {
         assert_eq!(
@@ -317,6 +336,18 @@ fn a_new_process_has_no_route_series_and_says_nothing_of_a_load() {
     assert!(!starts("edgewright_requests_total"));
     assert!(!starts("edgewright_config_info"));
     assert!(starts("edgewright_limit_hits_total"));
+}
+
+#[test]
+fn denied_requests_have_series_from_the_first_one_on() {
+    let metrics = Metrics::new(2);
+    let denied = |samples: &BTreeMap<String, f64>| {
+        let name = "edgewright_auth_denied_total{filter=\"jwt\",outcome=\"refused\"}";
+        samples.get(name).copied()
+    };
+    assert_eq!(denied(&scrape(&metrics)), None);
+    metrics.auth_denied(AuthFilter::Jwt, AuthOutcome::Refused);
+    assert_eq!(denied(&scrape(&metrics)), Some(1.0));
 }
 
 #[test]

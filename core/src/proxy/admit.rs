@@ -12,6 +12,7 @@ use pingora_proxy::Session;
 use smallvec::SmallVec;
 
 use super::{
+    auth::{self, Denied},
     bodies::{self, request::Unread},
     client,
     context::{Context, Refusal, State},
@@ -43,6 +44,16 @@ impl From<Stopped> for Admission {
     }
 }
 
+impl From<Denied> for Admission {
+    fn from(denied: Denied) -> Self {
+        match denied {
+            Denied::Answer(answer) => Self::Answer(answer),
+            Denied::Refuse(refusal) => Self::Refuse(refusal),
+            Denied::ClientLeft => Self::ClientLeft,
+        }
+    }
+}
+
 /// Decides where a request goes. Waits only where a hook does.
 pub(super) async fn admit(session: &mut Session, context: &mut Context) -> Admission {
     let Context { handle, state, .. } = context;
@@ -65,6 +76,9 @@ pub(super) async fn admit(session: &mut Session, context: &mut Context) -> Admis
         return answer;
     }
     let found = find(&mut exchange, &[]);
+    if let Some(refusal) = ambiguous(&found, &exchange) {
+        return Admission::Refuse(refusal);
+    }
     match without_hooks(&found, &mut exchange) {
         Some(admission) => admission,
         None => {
@@ -73,6 +87,17 @@ pub(super) async fn admit(session: &mut Session, context: &mut Context) -> Admis
             admission.unwrap_or_else(Admission::from)
         }
     }
+}
+
+/// Refuses credentials that are there twice (RFC 9110 section 5.3): a gate would look at one of them,
+/// and the upstream perhaps at the other. A filter that reads them answers with its own 401.
+fn ambiguous(found: &Found<'_>, exchange: &Exchange<'_>) -> Option<Refusal> {
+    if !exchange.state.seen.repeated_authorization {
+        return None;
+    }
+    let answers = matches!(found, Found::Route(route)
+        if route.auth.as_ref().is_some_and(|auth| auth.takes_authorization()));
+    (!answers).then(|| Refusal::new(400, "there is more than one Authorization field"))
 }
 
 /// Where a request goes for which no hook runs, which is most. `None` when one has to.
@@ -156,6 +181,9 @@ async fn with_hooks(
             }
         }
         found = find(exchange, &rejected);
+        if let Some(refusal) = ambiguous(&found, exchange) {
+            return Ok(Admission::Refuse(refusal));
+        }
     }
 }
 
@@ -200,6 +228,11 @@ async fn answer_of(
 async fn go(route: &Route, exchange: &mut Exchange<'_>) -> Result<Admission, Stopped> {
     if let Some(refused) = gates::ask(route, exchange) {
         return Ok(refused);
+    }
+    if let Some(auth) = &route.auth
+        && let Err(denied) = auth::check(auth, exchange).await
+    {
+        return Ok(denied.into());
     }
     if let Some(answer) = answer_of(&route.on_request, exchange).await? {
         return Ok(Admission::Answer(answer));

@@ -9,6 +9,7 @@ use edgewright_script::{
     router::Captures,
     state::Slot,
 };
+use http::{HeaderName, HeaderValue};
 
 use super::{
     bodies::{ResponseBody, request::RequestBody},
@@ -95,6 +96,8 @@ pub(super) struct Rare {
     pub(super) cors: Option<CorsReply>,
     /// What hooks have left for later ones.
     pub(super) values: Values,
+    /// Fields that the response gets from a service that was asked about the request.
+    pub(super) response_fields: Vec<(HeaderName, HeaderValue)>,
 }
 
 /// Why the proxy answers by itself.

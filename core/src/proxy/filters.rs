@@ -252,6 +252,20 @@ fn remove_nominated(response: &mut ResponseHeader) {
     }
 }
 
+/// Adds what a service that was asked about the request wants the client to get.
+pub(super) fn add_response_fields(response: &mut ResponseHeader, state: &State) {
+    let Some(rare) = &state.rare else { return };
+    for (name, value) in &rare.response_fields {
+        let _ = if *name == header::SET_COOKIE {
+            response
+                .append_header(name.clone(), value.clone())
+                .map(|_| ())
+        } else {
+            response.insert_header(name.clone(), value.clone())
+        };
+    }
+}
+
 /// Applies a route's changes to a response header, and says who may read it.
 pub(super) fn change_response(response: &mut ResponseHeader, route: &Route, state: &State) {
     for change in &route.response_headers {

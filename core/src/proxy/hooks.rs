@@ -14,6 +14,7 @@ use pingora_proxy::Session;
 use send_wrapper::SendWrapper;
 
 use super::{
+    auth::passwords,
     context::State,
     loops,
     presence::Presence,
@@ -173,6 +174,11 @@ async fn wait<V: Said>(
                 let replies = replies(calls, exchange).await?;
                 exchange.lend(|subject| running.answer(subject, replies))
             }
+            Step::Password(check) => {
+                let verified = passwords::verify(check, exchange.handle);
+                let right = while_client_stays(verified, exchange).await?;
+                exchange.lend(|subject| running.verified(subject, right))
+            }
             Step::Load(load) => {
                 while_client_stays(load, exchange).await?;
                 exchange.lend(|subject| running.resume(subject))
@@ -189,6 +195,7 @@ pub(super) fn run_now<V: Said>(hook: HookId, exchange: &mut Exchange<'_>) -> Res
             step = match step {
                 Step::Ended(said) => return said,
                 Step::Turn | Step::Load(_) => exchange.lend(|subject| running.resume(subject)),
+                Step::Password(_) => exchange.lend(|subject| running.verified(subject, None)),
                 // No kind of hook that may call comes here.
                 Step::Calls(calls) => {
                     let none = calls.iter().map(|_| Err(no_calls())).collect();
@@ -228,7 +235,7 @@ async fn replies(mut calls: Vec<Outgoing>, exchange: &Exchange<'_>) -> Result<Ve
 }
 
 /// Waits for what a hook waits for, as long as its client does.
-async fn while_client_stays<R>(
+pub(super) async fn while_client_stays<R>(
     awaited: impl Future<Output = R>,
     exchange: &Exchange<'_>,
 ) -> Result<R, Stopped> {

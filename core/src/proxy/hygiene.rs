@@ -63,6 +63,8 @@ pub struct Seen {
     pub odd_host: bool,
     /// A Connection field names other fields.
     pub nominates: bool,
+    /// There is more than one Authorization field.
+    pub repeated_authorization: bool,
 }
 
 /// Checks one request head.
@@ -157,6 +159,7 @@ fn check_target(line: &[u8], method: &Method, limits: &Limits) -> Result<bool, R
 fn check_fields(mut fields: &[u8], host_needed: bool, limits: &Limits) -> Result<Seen, Refusal> {
     let mut seen = Seen::default();
     let (mut count, mut hosts, mut lengths, mut codings) = (0, 0, 0, 0);
+    let mut authorizations = 0;
     while !fields.is_empty() {
         let (line, rest) = next_line(fields)?;
         fields = rest;
@@ -182,6 +185,7 @@ fn check_fields(mut fields: &[u8], host_needed: bool, limits: &Limits) -> Result
                     }
                 }
             }
+            b'a' => authorizations += u32::from(value_of(line, b"authorization").is_some()),
             b't' => {
                 if let Some(value) = value_of(line, b"transfer-encoding") {
                     codings += 1;
@@ -226,6 +230,7 @@ fn check_fields(mut fields: &[u8], host_needed: bool, limits: &Limits) -> Result
     if hosts > 1 || (hosts == 0 && host_needed) {
         return Err(bad("a request names exactly one host"));
     }
+    seen.repeated_authorization = authorizations > 1;
     Ok(seen)
 }
 
@@ -406,6 +411,25 @@ mod tests {
         ] {
             assert_eq!(seen(&format!("{field}\r\n")), Ok(true), "{field}");
         }
+    }
+
+    #[test]
+    fn repeated_credentials_are_seen() {
+        let seen = |fields: &str| {
+            let raw = format!("GET / HTTP/1.1\r\nHost: a\r\n{fields}\r\n");
+            let head = Head {
+                raw: raw.as_bytes(),
+                method: &Method::GET,
+                http_1_1: true,
+            };
+            check(head, &Limits::default()).map(|seen| seen.repeated_authorization)
+        };
+        assert_eq!(seen("Accept: a\r\nAccept: b\r\n"), Ok(false));
+        assert_eq!(seen("Authorization: a\r\nAuthorizations: b\r\n"), Ok(false));
+        assert_eq!(
+            seen("Authorization: a\r\nX: y\r\nAUTHORIZATION:\r\n"),
+            Ok(true)
+        );
     }
 
     #[test]

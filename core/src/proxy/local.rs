@@ -86,6 +86,7 @@ async fn finish(
         header = Box::new(ResponseHeader::build(refusal.status, Some(4))?);
         body = Bytes::from(format!("{} {}\n", refusal.status, refusal.reason));
     }
+    filters::add_response_fields(&mut header, state);
     if let Some(route) = state.route {
         filters::change_response(&mut header, handle.route(route), state);
     }

@@ -6,6 +6,7 @@
 //! the proxy answers itself.
 
 mod admit;
+mod auth;
 mod bodies;
 mod client;
 mod context;
@@ -39,6 +40,7 @@ use pingora_http::{RequestHeader, ResponseHeader};
 use pingora_proxy::{FailToProxy, ProxyHttp, Session};
 use tokio::sync::Notify;
 
+pub(crate) use auth::{ForwardAnswers, verify_password};
 pub(crate) use bodies::kept_bytes;
 pub use context::Context;
 
@@ -330,6 +332,7 @@ impl ProxyHttp for Edge {
                 Err(Stopped::ClientLeft) => return Err(client_left()),
             }
         }
+        filters::add_response_fields(response, state);
         filters::change_response(response, route, state);
         bodies::response::prepare(session, handle, state, response)
     }

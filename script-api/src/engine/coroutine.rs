@@ -19,7 +19,10 @@ use corosensei::{
 };
 
 use super::{budget, current, loads::Awaited, suspended::Suspended};
-use crate::outbound::{Incoming, Outgoing, Reply};
+use crate::{
+    outbound::{Incoming, Outgoing, Reply},
+    password::PasswordCheck,
+};
 
 /// Bytes of address space of one stack. The deepest calls and expressions that are allowed need
 /// 22 MiB in a debug build, and a chain of closures as long as a hook can make one is freed by
@@ -41,6 +44,8 @@ pub(super) enum Pause {
     Calls(Vec<Outgoing>),
     /// It waits for a value that another hook makes.
     Load(Awaited),
+    /// It waits for a password to be verified.
+    Password(PasswordCheck),
     /// It has run for a while: others may have a turn.
     Turn,
 }
@@ -50,6 +55,7 @@ impl Pause {
     fn size(&self) -> usize {
         match self {
             Self::Calls(calls) => calls.iter().map(Outgoing::size).sum(),
+            Self::Password(check) => check.size(),
             Self::Load(_) | Self::Turn => 0,
         }
     }
@@ -61,6 +67,8 @@ pub(super) enum Wake {
     Go,
     /// The answers to its calls, in their order.
     Replies(Vec<Reply>),
+    /// Whether its password is right; `None` when that can't be said now.
+    Verified(Option<bool>),
 }
 
 impl Wake {
@@ -68,7 +76,7 @@ impl Wake {
     fn size(&self) -> usize {
         match self {
             Self::Replies(replies) => replies.iter().flatten().map(Incoming::size).sum(),
-            Self::Go => 0,
+            Self::Go | Self::Verified(_) => 0,
         }
     }
 }

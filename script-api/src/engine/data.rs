@@ -2,7 +2,8 @@
 
 use rhai::{Blob, Dynamic, Engine};
 
-use super::{current::NativeResult, reply_api::ScriptBody};
+use super::{current::NativeResult, local::Local, reply_api::ScriptBody};
+use crate::values::Secret;
 
 /// Registers `name(data)`.
 pub(super) fn of_data(
@@ -17,7 +18,7 @@ pub(super) fn of_data(
         .register_fn(name, |_: ()| ());
 }
 
-/// Registers `name(a, b)`, which gives `absent` when one of them is.
+/// Registers `name(a, b)`, which gives `absent` when one of them is. Either may be a secret.
 pub(super) fn of_two(
     engine: &mut Engine,
     name: &'static str,
@@ -40,6 +41,28 @@ pub(super) fn of_two(
         .register_fn(name, move |a: &mut ScriptBody, b: ScriptBody| {
             make(&a.0, &b.0)
         })
+        .register_fn(name, move |a: &mut Local<Secret>, b: &str| {
+            make(a.bytes(), b.as_bytes())
+        })
+        .register_fn(name, move |a: &mut Local<Secret>, b: Blob| {
+            make(a.bytes(), &b)
+        })
+        .register_fn(name, move |a: &mut Local<Secret>, b: ScriptBody| {
+            make(a.bytes(), &b.0)
+        })
+        .register_fn(name, move |a: &mut Local<Secret>, b: Local<Secret>| {
+            make(a.bytes(), b.bytes())
+        })
+        .register_fn(name, move |a: &str, b: Local<Secret>| {
+            make(a.as_bytes(), b.bytes())
+        })
+        .register_fn(name, move |a: &mut Blob, b: Local<Secret>| {
+            make(a, b.bytes())
+        })
+        .register_fn(name, move |a: &mut ScriptBody, b: Local<Secret>| {
+            make(&a.0, b.bytes())
+        })
+        .register_fn(name, move |_: &mut Local<Secret>, _: ()| absent())
         .register_fn(name, move |_: (), _: Dynamic| absent())
         .register_fn(name, move |_: &str, _: ()| absent())
         .register_fn(name, move |_: &mut Blob, _: ()| absent())

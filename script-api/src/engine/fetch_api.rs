@@ -214,7 +214,7 @@ fn outgoing(
 }
 
 /// Who a URL names, and path and query; `None` when `to` is no URL.
-fn url(to: &str) -> NativeResult<Option<(Recipient, String)>> {
+pub(crate) fn url(to: &str) -> NativeResult<Option<(Recipient, String)>> {
     if !to.contains("://") {
         return Ok(None);
     }

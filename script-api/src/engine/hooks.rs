@@ -210,6 +210,7 @@ impl Interpreter {
             step = match step {
                 Step::Ended(said) => return said,
                 Step::Calls(calls) => running.answer(subject, no_network(&calls)),
+                Step::Password(check) => running.verified(subject, Some(check.run())),
                 Step::Turn | Step::Load(_) => running.resume(subject),
             };
         }
@@ -255,6 +256,7 @@ impl Interpreter {
             step = match step {
                 Step::Ended(said) => return said,
                 Step::Calls(calls) => running.answer(Subject::Nothing, network(&calls)),
+                Step::Password(check) => running.verified(Subject::Nothing, Some(check.run())),
                 Step::Turn | Step::Load(_) => running.resume(Subject::Nothing),
             };
         }
@@ -277,6 +279,7 @@ impl Interpreter {
             step = match step {
                 Step::Ended(said) => return said,
                 Step::Calls(calls) => running.answer(subject, network(&calls)),
+                Step::Password(check) => running.verified(subject, Some(check.run())),
                 Step::Turn | Step::Load(_) => running.resume(subject),
             };
         }

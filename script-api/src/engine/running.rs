@@ -24,6 +24,7 @@ use super::{
 };
 use crate::{
     outbound::{Outgoing, Reply},
+    password::PasswordCheck,
     program::{HookId, HookKind},
 };
 
@@ -38,6 +39,8 @@ pub enum Step<V> {
     /// It waits for a value that another hook of this thread makes: wait for this, then call
     /// [`Running::resume`]. Resumed earlier, it makes the value itself.
     Load(Awaited),
+    /// It waits for a password to be verified: give the outcome to [`Running::verified`].
+    Password(PasswordCheck),
     /// It has run for a while and is not at its end: let others have a turn, then call
     /// [`Running::resume`] again.
     Turn,
@@ -111,6 +114,11 @@ impl<V: Said> Running<V> {
         self.go(subject, Wake::Replies(replies))
     }
 
+    /// Goes on after [`Step::Password`]; `None` when it can't be said now whether it is right.
+    pub fn verified(&mut self, subject: Subject<'_>, right: Option<bool>) -> Step<V> {
+        self.go(subject, Wake::Verified(right))
+    }
+
     fn go(&mut self, subject: Subject<'_>, wake: Wake) -> Step<V> {
         if !std::mem::replace(&mut self.has_begun, true) {
             let program = &self.state.program;
@@ -124,6 +132,9 @@ impl<V: Said> Running<V> {
             Ok(Some(CoroutineResult::Return(done))) => done,
             Ok(Some(CoroutineResult::Yield(Pause::Calls(calls)))) => return Step::Calls(calls),
             Ok(Some(CoroutineResult::Yield(Pause::Load(load)))) => return Step::Load(load),
+            Ok(Some(CoroutineResult::Yield(Pause::Password(check)))) => {
+                return Step::Password(check);
+            }
             Ok(Some(CoroutineResult::Yield(Pause::Turn))) => return Step::Turn,
             Ok(None) => return Step::Ended(Err(self.failed("the hook has ended already"))),
             Err(_) => {

@@ -10,12 +10,16 @@ use super::program::Program;
 use super::scope::Scope;
 use super::walk::{Check, Walker};
 use super::{hooks, pools};
-use crate::engine::FETCH_OPTIONS;
+use crate::engine::{FETCH_OPTIONS, VERIFYING};
 use crate::program::HookKind;
 use crate::suggest::nearest;
 
 /// The functions that wait for other services.
 const WAITING: [&str; 2] = ["fetch", "fetch_all"];
+
+fn waits(name: &str) -> bool {
+    WAITING.contains(&name) || VERIFYING.contains(&name)
+}
 
 /// Reports calls in a hook that can't wait, also in the functions that it calls by their names.
 pub(super) fn check_hook(
@@ -53,7 +57,7 @@ struct Misplaced {
 impl Misplaced {
     fn called(&mut self, call: &FnCallExpr, at: Position, findings: &mut Findings) {
         let name = call.name.as_str();
-        if WAITING.contains(&name) {
+        if waits(name) {
             findings.error(
                 at,
                 name.len(),

@@ -15,8 +15,10 @@ const ON_ANSWERS: [&str; 2] = ["header", "cookie"];
 /// Natives of the host and of Rhai's packages that give the same type whatever they are called on,
 /// as functions and as methods, with the number of their arguments (a receiver counts).
 const NATIVES: &[(&str, usize, Kind)] = &[
+    ("argon2_verify", 2, Kind::Bool),
     ("base64", 1, Kind::TextOrUnit),
     ("base64url", 1, Kind::TextOrUnit),
+    ("bcrypt_verify", 2, Kind::Bool),
     ("bucket", 2, Kind::NumberOrUnit),
     ("constant_time_eq", 2, Kind::Bool),
     ("cookie", 2, Kind::TextOrUnit),
@@ -61,6 +63,7 @@ const NATIVES: &[(&str, usize, Kind)] = &[
     ("parse_int", 1, Kind::Number),
     ("parse_int", 2, Kind::Number),
     ("parse_iso_date", 1, Kind::NumberOrUnit),
+    ("password_verify", 2, Kind::Bool),
     ("query", 2, Kind::TextOrUnit),
     ("random_bytes", 1, Kind::Blob),
     ("random_int", 2, Kind::Number),

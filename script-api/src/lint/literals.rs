@@ -7,10 +7,8 @@ use super::findings::Findings;
 use super::program::Program;
 use super::scope::Scope;
 use super::walk::Check;
-use crate::engine::{
-    MOST_RANDOM,
-    jwt::{ALGORITHMS, Rules, SIGN, VERIFY},
-};
+use crate::engine::MOST_RANDOM;
+use crate::jwt::{ALGORITHMS, Rules, SIGN, VERIFY};
 use crate::log::Level;
 use crate::suggest;
 

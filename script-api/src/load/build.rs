@@ -7,7 +7,7 @@ use rhai::AST;
 
 use super::{
     Inputs,
-    draft::{DestinationDraft, Draft, HookDraft, RouteDraft, SiteDraft},
+    draft::{AuthDraft, DestinationDraft, Draft, HookDraft, RouteDraft, SiteDraft},
     gate_draft::GateNames,
 };
 use crate::{
@@ -15,8 +15,8 @@ use crate::{
     diagnostic::{Diagnostic, Place},
     frozen::Function,
     program::{
-        Background, BodyHook, Destination, Hook, HookId, HookKind, Later, PoolDeclaration, PoolId,
-        Program, Route, RouteId, Site, SiteId, Split,
+        Auth, Background, BodyHook, Destination, ForwardAuth, Hook, HookId, HookKind, Later,
+        PoolDeclaration, PoolId, Program, Route, RouteId, Site, SiteId, Split,
     },
     router::{HostPattern, HostRouter, PathRouter, Pattern, PatternError, Segment, Template},
     source::Source,
@@ -110,6 +110,7 @@ pub(super) fn build(
         pool_ids,
         background,
         metrics: draft.metrics,
+        jwks: draft.jwks,
     })
 }
 
@@ -298,6 +299,7 @@ impl Builder<'_> {
         let gates = draft
             .gates
             .build(&label, &draft.methods, &mut self.gate_names);
+        let auth = self.auth(draft.auth)?;
         Some(Route {
             label,
             site: SiteId(number(draft.site)),
@@ -318,7 +320,26 @@ impl Builder<'_> {
             request_headers: draft.request_headers,
             response_headers: draft.response_headers,
             timeout: draft.timeout,
+            auth,
         })
+    }
+
+    /// `None` when it names a pool that does not exist.
+    fn auth(&mut self, draft: AuthDraft) -> Option<Option<Box<Auth>>> {
+        let forward = match draft.forward {
+            None => None,
+            Some(forward) => Some(ForwardAuth {
+                pool: self.pool(&forward.pool, &forward.place)?,
+                rules: forward.rules,
+            }),
+        };
+        let auth = Auth {
+            basic: draft.basic,
+            jwt: draft.jwt,
+            forward,
+        };
+        let some = auth.basic.is_some() || auth.jwt.is_some() || auth.forward.is_some();
+        Some(some.then(|| Box::new(auth)))
     }
 
     fn destination(

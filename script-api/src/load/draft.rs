@@ -9,7 +9,10 @@ use crate::{
     answer::Answer,
     diagnostic::{Diagnostic, Place},
     frozen::{Frozen, Function},
-    program::{Condition, HeaderChange, HookKind, PoolDeclaration},
+    jwt::Jwks,
+    program::{
+        BasicAuth, Condition, ForwardRules, HeaderChange, HookKind, JwtAuth, PoolDeclaration,
+    },
     router::{HostPattern, Pattern, Substitution},
     source::Source,
     state::metric::Metric,
@@ -36,6 +39,8 @@ pub(super) struct Draft {
     pub(super) background: Vec<BackgroundDraft>,
     /// What hooks count and measure.
     pub(super) metrics: Vec<Metric>,
+    /// Key sets that are fetched, each source once.
+    pub(super) jwks: Vec<Jwks>,
     /// Hooks of all sites.
     pub(super) hooks: Vec<HookDraft>,
     /// Mistakes found so far; the top level goes on, so that all are shown at once.
@@ -77,6 +82,23 @@ pub(super) struct RouteDraft {
     pub(super) request_headers: Vec<HeaderChange>,
     pub(super) response_headers: Vec<HeaderChange>,
     pub(super) timeout: Option<Duration>,
+    pub(super) auth: AuthDraft,
+}
+
+/// Who may use a route.
+#[derive(Debug, Default)]
+pub(super) struct AuthDraft {
+    pub(super) basic: Option<BasicAuth>,
+    pub(super) jwt: Option<JwtAuth>,
+    pub(super) forward: Option<ForwardDraft>,
+}
+
+/// A service that is asked about each request of a route.
+#[derive(Debug)]
+pub(super) struct ForwardDraft {
+    pub(super) pool: String,
+    pub(super) place: Place,
+    pub(super) rules: ForwardRules,
 }
 
 #[derive(Debug)]

@@ -3,10 +3,14 @@
 //! The top level runs here, once. It fills a [`draft::Draft`], which is then checked as a whole and
 //! becomes the immutable program.
 
+mod auth_dsl;
+mod auth_options;
+mod auth_values;
 mod background;
 mod build;
 mod cors_dsl;
 mod draft;
+mod forward_dsl;
 mod gate_draft;
 mod gate_dsl;
 mod hook_dsl;
@@ -79,7 +83,10 @@ pub fn load(inputs: &Inputs) -> Result<Loaded, LoadError> {
     route_dsl::register(&mut engine);
     hook_dsl::register(&mut engine, &draft);
     gate_dsl::register(&mut engine);
+    auth_dsl::register(&mut engine);
+    forward_dsl::register(&mut engine);
     inputs::register(&mut engine, inputs, &draft);
+    auth_values::register(&mut engine, inputs, &draft);
     states::register(&mut engine, &draft);
     background::register(&mut engine, &draft);
     engine::refuse_while_loading(&mut engine);

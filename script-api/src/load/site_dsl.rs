@@ -3,7 +3,7 @@
 use rhai::{Array, Engine, NativeCallContext};
 
 use super::{
-    draft::{Draft, RouteDraft, SharedDraft, SiteDraft},
+    draft::{AuthDraft, Draft, RouteDraft, SharedDraft, SiteDraft},
     gate_draft::GatesDraft,
     route_dsl::RouteHandle,
 };
@@ -87,6 +87,7 @@ fn add_route(
         request_headers: Vec::new(),
         response_headers: Vec::new(),
         timeout: None,
+        auth: AuthDraft::default(),
     });
     RouteHandle {
         draft: shared.clone(),

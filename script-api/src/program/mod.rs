@@ -1,11 +1,13 @@
 //! The compiled program: immutable, the same for all workers.
 
+mod auth;
 mod bodies;
 mod condition;
 mod gates;
 mod matching;
 mod route;
 
+pub use auth::{Auth, BasicAuth, ForwardAuth, ForwardCache, ForwardRules, JwtAuth, TokenFrom};
 pub use bodies::{BodyHook, Later};
 pub use condition::{Condition, Test};
 pub use gates::{
@@ -23,6 +25,7 @@ use crate::{
     diagnostic::Place,
     engine::Limits,
     frozen::{Frozen, Function},
+    jwt::Jwks,
     path::PathPolicy,
     router::{HostPattern, HostRouter, PathRouter},
     source::Source,
@@ -212,6 +215,8 @@ pub struct Program {
     pub background: Vec<Background>,
     /// What it counts and measures.
     pub(crate) metrics: Vec<Metric>,
+    /// Key sets that somebody must fetch, each source once.
+    pub jwks: Vec<Jwks>,
 }
 
 impl Program {

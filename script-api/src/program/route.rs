@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http::{HeaderName, HeaderValue, StatusCode};
 
-use super::{Condition, Gates, HookId, Later, PoolId, SiteId};
+use super::{Auth, Condition, Gates, HookId, Later, PoolId, SiteId};
 use crate::{
     answer::Answer,
     diagnostic::Place,
@@ -52,10 +52,12 @@ pub struct Route {
     pub response_headers: Vec<HeaderChange>,
     /// How long the upstream may take until its response header is complete.
     pub timeout: Option<Duration>,
+    /// Who may use it: asked before any hook.
+    pub auth: Option<Box<Auth>>,
 }
 
 impl Route {
-    /// Whether a request takes it without any script.
+    /// Whether a request takes it without any script, and nobody has to be asked.
     pub fn needs_no_hook(&self) -> bool {
         let function = matches!(
             self.destination,
@@ -65,6 +67,7 @@ impl Route {
             && self.when.is_empty()
             && self.on_request.is_empty()
             && self.on_request_body.is_empty()
+            && self.auth.is_none()
     }
 }
 

@@ -2,10 +2,12 @@
 
 mod cidr;
 mod regex;
+mod secret;
 mod table;
 
 pub use cidr::Cidr;
 pub use regex::{NotReplaced, Regex};
+pub use secret::{MOST_SECRET, Secret};
 pub use table::{Columns, Table, Wrong};
 
 use std::path::PathBuf;

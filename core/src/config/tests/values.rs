@@ -61,6 +61,7 @@ keepalive_requests = 7
 keepalive_timeout = "1m 1s"
 request_read_timeout = "4s"
 response_write_timeout = "5s"
+password_checks = 7
 
 [script]
 operations = 1000
@@ -158,6 +159,7 @@ fn every_key_reaches_the_model() {
             keepalive_timeout: seconds(61),
             request_read_timeout: seconds(4),
             response_write_timeout: seconds(5),
+            password_checks: 7,
         },
         script: ScriptLimits {
             operations: 1000,

@@ -3,6 +3,7 @@
 use super::*;
 use crate::config::Overrides;
 use crate::generation::Generation;
+use crate::jwks::KeySets;
 use crate::source::Source;
 use edgewright_script::{
     program::{Destination, PoolId},
@@ -23,6 +24,11 @@ fn generation(caller: &Caller, target: SocketAddr) -> (Generation, PoolId) {
         metrics: caller.metrics.clone(),
         workers: 1,
         state: StateStore::default(),
+        key_sets: Arc::new(KeySets::new(
+            caller.resolver.clone(),
+            caller.metrics.clone(),
+            Arc::default(),
+        )),
     };
     let compiled = source.compile().unwrap();
     let generation = source.generation(compiled, None).unwrap();

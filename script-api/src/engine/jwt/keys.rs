@@ -1,6 +1,6 @@
 //! Keys as programs give them, read once on each thread.
 
-use std::{cell::RefCell, rc::Rc};
+use std::{cell::RefCell, sync::Arc};
 
 use hashbrown::HashMap;
 use jsonwebtoken::{AlgorithmFamily, DecodingKey, EncodingKey, errors};
@@ -11,7 +11,7 @@ const KEPT: usize = 256;
 
 /// Keys by their kind and their text.
 struct Kept<K> {
-    families: [HashMap<Box<[u8]>, Rc<K>>; 4],
+    families: [HashMap<Box<[u8]>, Arc<K>>; 4],
 }
 
 thread_local! {
@@ -33,12 +33,12 @@ impl<K> Kept<K> {
         family: AlgorithmFamily,
         text: &[u8],
         read: impl FnOnce() -> Result<K, String>,
-    ) -> Result<Rc<K>, String> {
+    ) -> Result<Arc<K>, String> {
         let kept = &mut self.families[family as usize];
         if let Some(key) = kept.get(text) {
             return Ok(key.clone());
         }
-        let key = Rc::new(read()?);
+        let key = Arc::new(read()?);
         if kept.len() >= KEPT {
             kept.clear();
         }
@@ -51,7 +51,7 @@ impl<K> Kept<K> {
 ///
 /// # Errors
 /// When it is no key of this kind.
-pub(super) fn verifying(family: AlgorithmFamily, text: &[u8]) -> Result<Rc<DecodingKey>, String> {
+pub(super) fn verifying(family: AlgorithmFamily, text: &[u8]) -> Result<Arc<DecodingKey>, String> {
     let read = || {
         if family == AlgorithmFamily::Hmac {
             return secret(text, DecodingKey::from_secret);
@@ -76,7 +76,7 @@ pub(super) fn verifying(family: AlgorithmFamily, text: &[u8]) -> Result<Rc<Decod
 ///
 /// # Errors
 /// As [`verifying`].
-pub(super) fn signing(family: AlgorithmFamily, text: &[u8]) -> Result<Rc<EncodingKey>, String> {
+pub(super) fn signing(family: AlgorithmFamily, text: &[u8]) -> Result<Arc<EncodingKey>, String> {
     let read = || {
         if family == AlgorithmFamily::Hmac {
             return secret(text, EncodingKey::from_secret);

@@ -1,78 +1,97 @@
 //! The options of one call.
 
-use std::{rc::Rc, str::FromStr};
+use std::{str::FromStr, sync::Arc};
 
-use jsonwebtoken::{Algorithm, AlgorithmFamily, DecodingKey, EncodingKey, Header, Validation};
+use jsonwebtoken::{Algorithm, AlgorithmFamily, EncodingKey, Header, Validation};
 use rhai::{Dynamic, ImmutableString, Map};
 
-use super::{
-    keys, provider,
-    rules::{ALGORITHMS, Rules, SIGN, VERIFY},
-};
+use super::keys;
 use crate::{
-    engine::current::{NativeResult, error},
+    engine::{
+        current::{NativeResult, error},
+        local::Local,
+        secret_api::secret_of,
+    },
+    jwt::{ALGORITHMS, Jwks, Keys, Rules, SIGN, Verification, fits, provider},
     suggest,
 };
 
 /// Seconds that clocks may differ at the most.
 const MOST_LEEWAY: f64 = 3600.0;
 
-/// How a token is verified.
-pub(super) struct Verification {
-    pub(super) key: Rc<DecodingKey>,
-    /// All but the times, which are looked at with the clock of programs.
-    pub(super) validation: Validation,
-    /// In seconds.
-    pub(super) leeway: f64,
-    /// Claims that must be there.
-    pub(super) required: Vec<ImmutableString>,
+/// How a token is verified, by the options of `rules`.
+///
+/// # Errors
+/// With what is wrong with them.
+pub(crate) fn verification(rules: &Rules, options: &Map) -> NativeResult<Verification> {
+    provider::install();
+    check(rules, options)?;
+    let algorithms = match options.get("algorithms") {
+        Some(names) => texts(names, "algorithms")?,
+        None => vec![text(&options["algorithm"], "algorithm")?],
+    };
+    let algorithms = algorithms.iter().map(|name| algorithm(name));
+    let algorithms = algorithms.collect::<NativeResult<Vec<_>>>()?;
+    let keys = match options.get("jwks") {
+        Some(set) => Keys::Set(key_set(rules, &algorithms, set, options)?),
+        None => {
+            let family = one_family(rules, &algorithms, options)?;
+            let key = keys::verifying(family, &key_text(rules, options)?).map_err(error)?;
+            for algorithm in &algorithms {
+                fits(*algorithm, &key).map_err(error)?;
+            }
+            Keys::One(key)
+        }
+    };
+
+    let mut validation = Validation::new(algorithms[0]);
+    validation.algorithms = algorithms;
+    validation.required_spec_claims.clear();
+    validation.validate_exp = false;
+    validation.validate_nbf = false;
+    let mut required = match options.get("required") {
+        Some(names) => texts_or_none(names, "required")?,
+        None => vec!["exp".into()],
+    };
+    if let Some(names) = options.get("issuer") {
+        validation.set_issuer(&texts(names, "issuer")?);
+        required.push("iss".into());
+    }
+    if let Some(names) = options.get("audience") {
+        validation.set_audience(&texts(names, "audience")?);
+        required.push("aud".into());
+    }
+    Ok(Verification {
+        keys,
+        validation,
+        leeway: options.get("leeway").map_or(Ok(0.0), seconds)?,
+        required: required.iter().map(ToString::to_string).collect(),
+    })
 }
 
-impl Verification {
-    pub(super) fn read(options: &Map) -> NativeResult<Self> {
-        provider::install();
-        check(&VERIFY, options)?;
-        let algorithms = match options.get("algorithms") {
-            Some(names) => texts(names, "algorithms")?,
-            None => vec![text(&options["algorithm"], "algorithm")?],
-        };
-        let algorithms = algorithms.iter().map(|name| algorithm(name));
-        let algorithms = algorithms.collect::<NativeResult<Vec<_>>>()?;
-        let family = one_family(&VERIFY, &algorithms, options)?;
-        let key = keys::verifying(family, &key_text(&VERIFY, options)?).map_err(error)?;
-        for algorithm in &algorithms {
-            fits(*algorithm, &key)?;
-        }
-
-        let mut validation = Validation::new(algorithms[0]);
-        validation.algorithms = algorithms;
-        validation.required_spec_claims.clear();
-        validation.validate_exp = false;
-        validation.validate_nbf = false;
-        let mut required = match options.get("required") {
-            Some(names) => texts_or_none(names, "required")?,
-            None => vec!["exp".into()],
-        };
-        if let Some(names) = options.get("issuer") {
-            validation.set_issuer(&texts(names, "issuer")?);
-            required.push("iss".into());
-        }
-        if let Some(names) = options.get("audience") {
-            validation.set_audience(&texts(names, "audience")?);
-            required.push("aud".into());
-        }
-        Ok(Self {
-            key,
-            validation,
-            leeway: options.get("leeway").map_or(Ok(0.0), seconds)?,
-            required,
-        })
+/// A key set, whose keys may be of several families.
+fn key_set(
+    rules: &Rules,
+    algorithms: &[Algorithm],
+    set: &Dynamic,
+    options: &Map,
+) -> NativeResult<Jwks> {
+    if algorithms.is_empty() {
+        return Err(no_algorithm(rules));
     }
+    for algorithm in algorithms {
+        let misfit = rules.misfit(&format!("{algorithm:?}"), |name| options.contains_key(name));
+        if let Some(misfit) = misfit {
+            return Err(error(misfit));
+        }
+    }
+    let set = set.read_lock::<Local<Jwks>>().map(|set| Jwks::clone(&set));
+    set.ok_or_else(|| error("`jwks` is a constant that `jwks(..)` has made"))
 }
 
 /// How a token is signed.
 pub(super) struct Signing {
-    pub(super) key: Rc<EncodingKey>,
+    pub(super) key: Arc<EncodingKey>,
     pub(super) header: Header,
 }
 
@@ -119,12 +138,7 @@ fn one_family(
     algorithms: &[Algorithm],
     options: &Map,
 ) -> NativeResult<AlgorithmFamily> {
-    let first = algorithms.first().ok_or_else(|| {
-        error(format!(
-            "`{}` needs an algorithm: a token must not choose its own",
-            rules.function
-        ))
-    })?;
+    let first = algorithms.first().ok_or_else(|| no_algorithm(rules))?;
     let family = first.family();
     if algorithms.iter().any(|other| other.family() != family) {
         return Err(error("`algorithms` must all go with the one key"));
@@ -132,6 +146,13 @@ fn one_family(
     rules
         .misfit(&format!("{first:?}"), |name| options.contains_key(name))
         .map_or(Ok(family), |misfit| Err(error(misfit)))
+}
+
+fn no_algorithm(rules: &Rules) -> Box<rhai::EvalAltResult> {
+    error(format!(
+        "`{}` needs an algorithm: a token must not choose its own",
+        rules.function
+    ))
 }
 
 /// The key, as text or bytes.
@@ -147,29 +168,14 @@ fn key_text(rules: &Rules, options: &Map) -> NativeResult<Vec<u8>> {
     if let Ok(bytes) = value.as_blob_ref() {
         return Ok(bytes.clone());
     }
+    if let Some(secret) = secret_of(value) {
+        return Ok(secret.bytes().to_vec());
+    }
     Err(error(format!(
-        "the `{name}` of `{}` is text or bytes, not a value of type `{}`",
+        "the `{name}` of `{}` is text, bytes or `secret(..)`, not a value of type `{}`",
         rules.function,
         value.type_name()
     )))
-}
-
-/// Refuses a key that can verify nothing, which would else only show as tokens that are refused.
-fn fits(algorithm: Algorithm, key: &DecodingKey) -> NativeResult<()> {
-    let len = key.try_get_as_bytes().map_or(0, <[u8]>::len);
-    let (fits, wanted) = match algorithm {
-        // A point that is not compressed (RFC 5480 section 2.2).
-        Algorithm::ES256 => (len == 65, "a key of the curve P-256"),
-        Algorithm::ES384 => (len == 97, "a key of the curve P-384"),
-        Algorithm::EdDSA => (len == 32, "an Ed25519 key"),
-        Algorithm::HS256 | Algorithm::HS384 | Algorithm::HS512 => (len > 0, "a secret"),
-        // RFC 7518 section 3.3.
-        _ => (len > 2048 / 8, "an RSA key of 2048 bits at least"),
-    };
-    if fits {
-        return Ok(());
-    }
-    Err(error(format!("{algorithm:?} needs {wanted}")))
 }
 
 fn text(value: &Dynamic, option: &str) -> NativeResult<ImmutableString> {

@@ -7,10 +7,13 @@ use rhai::{Blob, Dynamic, Map};
 use ring::hmac;
 
 use super::{
-    options::{Signing, Verification},
+    options::{Signing, verification},
     sign, verify,
 };
-use crate::engine::clock::set_clock;
+use crate::{
+    engine::clock::set_clock,
+    jwt::{VERIFY, Verification},
+};
 
 /// The keys of RFC 7515 A.2 (RSA) and A.3 (P-256), RFC 8037 A.1 (Ed25519), and others.
 macro_rules! key {
@@ -35,9 +38,16 @@ fn map<const N: usize>(entries: [(&str, Dynamic); N]) -> Map {
     entries.map(|(key, value)| (key.into(), value)).collect()
 }
 
+fn read(options: &Map) -> crate::engine::NativeResult<Verification> {
+    verification(&VERIFY, options)
+}
+
 fn verified(token: &str, options: &Map) -> Result<Map, String> {
-    let how = Verification::read(options).map_err(|error| error.to_string())?;
-    verify(token, &how, 65536, 4096).map(Dynamic::cast::<Map>)
+    let how = read(options).map_err(|error| error.to_string())?;
+    let verified = verify(token, &how, 65536, 4096);
+    verified
+        .map(Dynamic::cast::<Map>)
+        .map_err(|refused| refused.to_string())
 }
 
 fn refused(token: &str, options: &Map) -> String {
@@ -45,7 +55,7 @@ fn refused(token: &str, options: &Map) -> String {
 }
 
 fn wrong(options: &Map) -> String {
-    match Verification::read(options) {
+    match read(options) {
         Ok(_) => panic!("these options are taken: {options:?}"),
         Err(error) => error.to_string(),
     }

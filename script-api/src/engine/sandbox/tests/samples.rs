@@ -11,12 +11,13 @@ use crate::{
     engine::{Limits, answer_api, local::Local, metric_api, reply_api, request_api, response_api},
     frozen::Frozen,
     outbound::Incoming,
+    password::Htpasswd,
     state::{
         Algorithm, Cache, CacheRule, Concurrency, ConcurrencyRule, Counter, CounterRule, Identity,
         Rate, RateRule, State, StateStore,
         metric::{Metric, MetricKind, MetricRule},
     },
-    values::{Cidr, Regex, Table},
+    values::{Cidr, MOST_SECRET, Regex, Secret, Table},
 };
 
 /// Types that no value of a script has: Rhai's functions take them for the sake of other hosts.
@@ -166,6 +167,15 @@ pub(super) fn samples(id: TypeId, limits: &Limits) -> Vec<Dynamic> {
                 Dynamic::from(Local::new(regex))
             })
             .to_vec()
+    } else if id == TypeId::of::<Local<Secret>>() {
+        let largest = "a".repeat(MOST_SECRET);
+        let secrets = ["a", largest.as_str()];
+        secrets
+            .map(|text| Dynamic::from(Local::new(Secret::from_file(text.as_bytes()).unwrap())))
+            .to_vec()
+    } else if id == TypeId::of::<Local<Htpasswd>>() {
+        let users = Htpasswd::from_file(b"yes:{SHA}F2GPAaOiG5EcklvLUlodIavTBnM=");
+        one(Local::new(users.unwrap()))
     } else if id == TypeId::of::<Local<Rate>>() {
         let rate = Rate::new(RateRule::new(
             100,

@@ -7,7 +7,7 @@ pub(crate) const ALGORITHMS: [&str; 12] = [
     "ES384", "EdDSA",
 ];
 
-/// One of the two functions.
+/// One of the functions, or the filter.
 pub(crate) struct Rules {
     /// As a program calls it.
     pub(crate) function: &'static str,
@@ -15,6 +15,8 @@ pub(crate) struct Rules {
     pub(crate) options: &'static [&'static str],
     /// The option that holds a key that is no shared secret.
     key: &'static str,
+    /// Whether there may be a key set in its place.
+    has_sets: bool,
 }
 
 /// Of `jwt_verify`.
@@ -25,12 +27,36 @@ pub(crate) const VERIFY: Rules = Rules {
         "algorithms",
         "secret",
         "public_key",
+        "jwks",
         "issuer",
         "audience",
         "leeway",
         "required",
     ],
     key: "public_key",
+    has_sets: true,
+};
+
+/// Of `.jwt`.
+pub(crate) const FILTER: Rules = Rules {
+    function: ".jwt",
+    options: &[
+        "algorithm",
+        "algorithms",
+        "secret",
+        "public_key",
+        "jwks",
+        "issuer",
+        "audience",
+        "leeway",
+        "required",
+        "from",
+        "claims",
+        "realm",
+        "forward",
+    ],
+    key: "public_key",
+    has_sets: true,
 };
 
 /// Of `jwt_sign`.
@@ -38,12 +64,13 @@ pub(crate) const SIGN: Rules = Rules {
     function: "jwt_sign",
     options: &["algorithm", "secret", "private_key", "kid"],
     key: "private_key",
+    has_sets: false,
 };
 
 impl Rules {
     /// What is wrong with a set of options, by their names alone.
     pub(crate) fn lacks(&self, has: impl Fn(&str) -> bool) -> Option<String> {
-        let Self { function, key, .. } = self;
+        let function = self.function;
         match (has("algorithm"), has("algorithms")) {
             (false, false) => {
                 return Some(format!(
@@ -57,21 +84,35 @@ impl Rules {
             }
             _ => {}
         }
-        match (has("secret"), has(key)) {
-            (false, false) => Some(format!("`{function}` needs `secret` or `{key}`")),
-            (true, true) => Some(format!("`{function}` takes `secret` or `{key}`, not both")),
-            _ => None,
+        let quoted = |names: &[&str]| {
+            let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+            names.join(" or ")
+        };
+        let all: Vec<&str> = self.key_options().collect();
+        let given: Vec<&str> = self.key_options().filter(|name| has(name)).collect();
+        match given.len() {
+            0 => Some(format!("`{function}` needs {}", quoted(&all))),
+            1 => None,
+            _ => Some(format!("`{function}` takes {}, not both", quoted(&given))),
         }
     }
 
     /// Why an algorithm does not go with the key that is given.
     pub(crate) fn misfit(&self, algorithm: &str, has: impl Fn(&str) -> bool) -> Option<String> {
+        let given = self.key_options().find(|name| has(name))?;
         let wanted = if algorithm.starts_with("HS") {
             "secret"
+        } else if given == "jwks" {
+            "jwks"
         } else {
             self.key
         };
-        let given = if has("secret") { "secret" } else { self.key };
         (wanted != given).then(|| format!("{algorithm} goes with `{wanted}`, not `{given}`"))
+    }
+
+    /// The options of which one holds the key.
+    pub(crate) fn key_options(&self) -> impl Iterator<Item = &'static str> {
+        let sets = self.has_sets.then_some("jwks");
+        ["secret", self.key].into_iter().chain(sets)
     }
 }

@@ -25,7 +25,7 @@ static PROVIDER: CryptoProvider = CryptoProvider {
 };
 
 /// Gives the provider to `jsonwebtoken`, which asks for one per process.
-pub(super) fn install() {
+pub(crate) fn install() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
         // Another one that the process has set before does the same.
