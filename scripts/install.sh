@@ -17,6 +17,14 @@ need() {
     command -v "$1" >/dev/null || packages+=("$2")
 }
 
+# need_package PACKAGE..: what is no command, such as a module of nginx
+need_package() {
+    local package
+    for package in "$@"; do
+        dpkg -s "$package" >/dev/null 2>&1 || packages+=("$package")
+    done
+}
+
 needs_of() {
     case $1 in
     build)
@@ -31,13 +39,13 @@ needs_of() {
         need nginx nginx-light
         need strace strace
         need ip iproute2
+        # The oracle (core/tests/oracle): the same jobs in nginx with Lua.
+        need_package libnginx-mod-http-lua libnginx-mod-http-headers-more-filter lua-cjson
         ;;
     bench)
         needs_of test
         need wrk wrk
         need valgrind valgrind
-        # A module of nginx, which is no command.
-        dpkg -s libnginx-mod-http-lua >/dev/null 2>&1 || packages+=(libnginx-mod-http-lua)
         ;;
     base-images)
         need debootstrap debootstrap

@@ -201,6 +201,7 @@ fn programs_in_the_documentation_load() {
     let mut tried = 0;
     for document in [
         "README.md",
+        "docs/from-nginx-lua.md",
         "docs/routes.md",
         "docs/authentication.md",
         "docs/bodies.md",
@@ -315,11 +316,13 @@ fn links_inside_the_documentation_lead_somewhere() {
         "docs/architecture.md",
         "docs/authentication.md",
         "docs/configuration.md",
+        "docs/from-nginx-lua.md",
         "docs/limits-and-access.md",
         "docs/operations.md",
         "docs/routes.md",
         "docs/bodies.md",
         "docs/state-and-background.md",
+        "core/tests/oracle/jobs/README.md",
         "examples/cidr-gate/README.md",
         "examples/cors/README.md",
         "examples/modules/README.md",

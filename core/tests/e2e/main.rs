@@ -71,4 +71,6 @@ mod spoofed_ip;
 mod support_itself;
 mod syscalls;
 mod targets;
+mod two_hooks;
 mod webhook;
+mod wrong_phase;

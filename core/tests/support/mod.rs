@@ -19,6 +19,7 @@ pub mod log;
 pub mod metrics;
 pub mod netns;
 pub mod nginx;
+pub mod nginx_lua;
 pub mod ports;
 pub mod proxy;
 pub mod skip;

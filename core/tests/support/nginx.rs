@@ -1,7 +1,8 @@
-//! A real nginx as upstream.
+//! A real nginx: as upstream, or with a configuration of one's own.
 
 use std::io::Read;
 use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -14,7 +15,7 @@ use super::wait::SOON;
 pub struct Nginx {
     child: Child,
     address: SocketAddr,
-    _prefix: TempDir,
+    prefix: TempDir,
 }
 
 impl Nginx {
@@ -22,9 +23,26 @@ impl Nginx {
     ///
     /// Panics when there is no nginx: tests that need it are meant to fail then.
     pub fn start(ip: IpAddr, locations: &str) -> Self {
+        Self::configured(ip, |address, folder| {
+            // No connection is closed by nginx: what the tests count are the proxy's own closes.
+            format!(
+                "{}error_log stderr warn;\n\
+                 worker_rlimit_nofile 8192;\nevents {{ worker_connections 4096; }}\n\
+                 http {{\n{}\
+                 keepalive_requests 100000000;\nkeepalive_timeout 600s;\n\
+                 server {{ listen {address} backlog=4096;\n{locations}\n}}\n}}\n",
+                process_settings(folder),
+                http_settings(folder),
+            )
+        })
+    }
+
+    /// Serves the `nginx.conf` that `configuration` makes for an address and for the folder that
+    /// is nginx's prefix, where it may put further files.
+    pub fn configured(ip: IpAddr, configuration: impl Fn(SocketAddr, &Path) -> String) -> Self {
         for _ in 0..5 {
             let address = ports::free(ip, 1)[0];
-            if let Some(nginx) = Self::attempt(address, locations) {
+            if let Some(nginx) = Self::attempt(address, &configuration) {
                 return nginx;
             }
         }
@@ -35,22 +53,18 @@ impl Nginx {
         self.address
     }
 
+    /// The prefix.
+    pub fn folder(&self) -> &Path {
+        self.prefix.path()
+    }
+
     /// `None`: the port was taken.
-    fn attempt(address: SocketAddr, locations: &str) -> Option<Self> {
+    fn attempt(
+        address: SocketAddr,
+        configuration: &impl Fn(SocketAddr, &Path) -> String,
+    ) -> Option<Self> {
         let prefix = TempDir::new().unwrap();
-        let folder = prefix.path().display();
-        // One process, so that killing it leaves nothing behind. No connection is closed by
-        // nginx: what the tests count are the proxy's own closes.
-        let text = format!(
-            "daemon off;\nmaster_process off;\npid {folder}/pid;\nerror_log stderr warn;\n\
-             worker_rlimit_nofile 8192;\nevents {{ worker_connections 4096; }}\n\
-             http {{\n\
-             access_log off;\nkeepalive_requests 100000000;\nkeepalive_timeout 600s;\n\
-             client_body_temp_path {folder}/body;\nproxy_temp_path {folder}/proxy;\n\
-             fastcgi_temp_path {folder}/fastcgi;\nuwsgi_temp_path {folder}/uwsgi;\n\
-             scgi_temp_path {folder}/scgi;\n\
-             server {{ listen {address} backlog=4096;\n{locations}\n}}\n}}\n"
-        );
+        let text = configuration(address, prefix.path());
         let configuration = prefix.path().join("nginx.conf");
         std::fs::write(&configuration, text).unwrap();
         let mut child = Command::new("nginx")
@@ -80,13 +94,30 @@ impl Nginx {
                 return Some(Self {
                     child,
                     address,
-                    _prefix: prefix,
+                    prefix,
                 });
             }
             assert!(Instant::now() < deadline, "nginx does not accept");
             std::thread::sleep(Duration::from_millis(10));
         }
     }
+}
+
+/// One process, so that killing it leaves nothing behind.
+pub(super) fn process_settings(folder: &Path) -> String {
+    let folder = folder.display();
+    format!("daemon off;\nmaster_process off;\npid {folder}/pid;\n")
+}
+
+/// Nothing is written but into the folder: the compiled-in places are those of another user.
+pub(super) fn http_settings(folder: &Path) -> String {
+    let folder = folder.display();
+    format!(
+        "access_log off;\n\
+         client_body_temp_path {folder}/body;\nproxy_temp_path {folder}/proxy;\n\
+         fastcgi_temp_path {folder}/fastcgi;\nuwsgi_temp_path {folder}/uwsgi;\n\
+         scgi_temp_path {folder}/scgi;\n"
+    )
 }
 
 impl Drop for Nginx {

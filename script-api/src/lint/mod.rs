@@ -26,6 +26,7 @@ mod kinds;
 mod known;
 mod literals;
 mod metrics;
+mod misplaced;
 mod names;
 mod no_effect;
 mod place;
@@ -139,7 +140,7 @@ impl<'a> Linter<'a> {
     #[must_use]
     pub fn check_hook(&self, name: &str, kind: HookKind) -> Vec<Diagnostic> {
         let mut findings = Findings::new(self.known.source);
-        fetches::check_hook(&self.program, name, kind, &mut findings);
+        misplaced::check_hook(&self.program, name, kind, &mut findings);
         for function in hooks::candidates(&self.program, name, kind) {
             results::check(&self.program, function, kind, &mut findings);
             if let (HookKind::To, Some(pools)) = (kind, self.known.pools) {

@@ -62,6 +62,30 @@ pub(super) fn register(engine: &mut Engine, inputs: &Inputs, draft: &SharedDraft
     });
 }
 
+/// The functions that belong to the load time.
+pub(crate) const AT_LOAD: [&str; 20] = [
+    "table",
+    "cidr",
+    "regex",
+    "env",
+    "secret",
+    "htpasswd",
+    "jwks",
+    "route",
+    "site",
+    "pool",
+    "on_request",
+    "on_request_body",
+    "on_response",
+    "on_response_body",
+    "on_log",
+    "every",
+    "rate",
+    "counter",
+    "cache",
+    "concurrency",
+];
+
 /// Refuses, in hooks, what belongs to the load time.
 pub(crate) fn refuse_in_hooks(engine: &mut Engine) {
     fn refused(name: &str) -> NativeResult<()> {
@@ -69,36 +93,13 @@ pub(crate) fn refuse_in_hooks(engine: &mut Engine) {
             "`{name}` stands at the top level: make a constant of it there"
         )))
     }
-    for name in [
-        "table",
-        "cidr",
-        "regex",
-        "env",
-        "secret",
-        "htpasswd",
-        "jwks",
-        "route",
-        "site",
-        "pool",
-        "on_request",
-        "on_response",
-    ] {
-        engine.register_fn(name, move |_: Dynamic| refused(name));
-    }
-    engine.register_fn("table", |_: Dynamic, _: Dynamic| refused("table"));
-    engine.register_fn("counter", || refused("counter"));
-    engine.register_fn("concurrency", |_: Dynamic| refused("concurrency"));
-    engine.register_fn("concurrency", |_: Dynamic, _: Dynamic| {
-        refused("concurrency")
-    });
-    engine.register_fn("counter", |_: Dynamic| refused("counter"));
-    for name in ["rate", "counter", "cache"] {
-        engine.register_fn(name, move |_: Dynamic, _: Dynamic| refused(name));
-    }
-    engine.register_fn("every", |_: Dynamic, _: Dynamic| refused("every"));
-    for name in ["rate", "cache"] {
-        engine.register_fn(name, move |_: Dynamic, _: Dynamic, _: Dynamic| {
-            refused(name)
-        });
+    for name in AT_LOAD {
+        engine
+            .register_fn(name, move || refused(name))
+            .register_fn(name, move |_: Dynamic| refused(name))
+            .register_fn(name, move |_: Dynamic, _: Dynamic| refused(name))
+            .register_fn(name, move |_: Dynamic, _: Dynamic, _: Dynamic| {
+                refused(name)
+            });
     }
 }

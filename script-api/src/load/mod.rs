@@ -27,7 +27,7 @@ use std::{cell::RefCell, collections::HashSet, rc::Rc, sync::Arc};
 
 use rhai::OptimizationLevel;
 
-pub(crate) use inputs::refuse_in_hooks;
+pub(crate) use inputs::{AT_LOAD, refuse_in_hooks};
 pub use inputs::{Environment, Inputs};
 
 use crate::{

@@ -22,8 +22,8 @@ fn a_gate_that_ends_with_a_bool() {
             "1:41",
         ),
         (
-            "fn hook(req) { let limit = rate(1, \"1m\"); limit.allow(req.client_ip) }",
-            "1:43",
+            "const RATE = rate(1, \"1m\"); fn hook(req) { let limit = RATE; limit.allow(req.client_ip) }",
+            "1:62",
         ),
         (
             "fn hook(req) { req.path.starts_with(\"/a\") && req.path.ends_with(\"b\") }",

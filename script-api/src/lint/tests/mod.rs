@@ -5,6 +5,7 @@ mod currying;
 mod findings;
 mod hooks;
 mod legal;
+mod misplaced;
 mod no_effect;
 mod pools;
 mod request_changes;
