@@ -13,6 +13,7 @@ use http::{HeaderName, HeaderValue};
 
 use super::{
     bodies::{ResponseBody, request::RequestBody},
+    compress::Compressing,
     deadline::Deadline,
     gates::CorsReply,
     hygiene::Seen,
@@ -84,6 +85,8 @@ pub(super) struct Rare {
     pub(super) request_body: Option<RequestBody>,
     /// The body of the upstream's response, while hooks have it.
     pub(super) response_body: Option<ResponseBody>,
+    /// Codes the body of the upstream's response.
+    pub(super) compressing: Option<Compressing>,
     /// When the header of the upstream's response was there.
     pub(super) upstream_answered: Option<Instant>,
     /// Why the last attempt to reach an upstream failed.

@@ -11,6 +11,7 @@ use pingora_proxy::Session;
 
 use super::{
     bodies::{self, Rewritten},
+    compress,
     context::{Refusal, State},
     filters,
     hooks::{self, Stopped},
@@ -94,6 +95,8 @@ async fn finish(
     if let Ok(date) = HeaderValue::try_from(date) {
         header.insert_header(header::DATE, date)?;
     }
+    body = compress::whole(session, handle, state, &mut header, body)?;
+    header.remove_header(&header::CONTENT_LENGTH);
     if !bodiless(header.status) {
         header.insert_header(header::CONTENT_LENGTH, HeaderValue::from(body.len()))?;
     }

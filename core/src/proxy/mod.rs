@@ -9,6 +9,7 @@ mod admit;
 mod auth;
 mod bodies;
 mod client;
+mod compress;
 mod context;
 mod deadline;
 mod filters;
@@ -334,7 +335,8 @@ impl ProxyHttp for Edge {
         }
         filters::add_response_fields(response, state);
         filters::change_response(response, route, state);
-        bodies::response::prepare(session, handle, state, response)
+        bodies::response::prepare(session, handle, state, response)?;
+        compress::prepare(session, handle, state, response)
     }
 
     fn response_body_filter(
@@ -352,6 +354,7 @@ impl ProxyHttp for Edge {
         {
             bodies::response::pass(session, handle, state, body, end)?;
         }
+        compress::pass(state, body, end)?;
         Ok(None)
     }
 

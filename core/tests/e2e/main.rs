@@ -19,6 +19,7 @@ mod broken_program;
 mod budgets;
 mod coded_body;
 mod commands;
+mod compress;
 mod concurrency;
 mod conditions;
 mod configmap_swap;

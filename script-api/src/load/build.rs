@@ -320,6 +320,7 @@ impl Builder<'_> {
             request_headers: draft.request_headers,
             response_headers: draft.response_headers,
             timeout: draft.timeout,
+            compress: draft.compress.map(Box::new),
             auth,
         })
     }

@@ -11,7 +11,8 @@ use crate::{
     frozen::{Frozen, Function},
     jwt::Jwks,
     program::{
-        BasicAuth, Condition, ForwardRules, HeaderChange, HookKind, JwtAuth, PoolDeclaration,
+        BasicAuth, Compress, Condition, ForwardRules, HeaderChange, HookKind, JwtAuth,
+        PoolDeclaration,
     },
     router::{HostPattern, Pattern, Substitution},
     source::Source,
@@ -82,6 +83,7 @@ pub(super) struct RouteDraft {
     pub(super) request_headers: Vec<HeaderChange>,
     pub(super) response_headers: Vec<HeaderChange>,
     pub(super) timeout: Option<Duration>,
+    pub(super) compress: Option<Compress>,
     pub(super) auth: AuthDraft,
 }
 

@@ -8,6 +8,7 @@ mod auth_options;
 mod auth_values;
 mod background;
 mod build;
+mod compress_dsl;
 mod cors_dsl;
 mod draft;
 mod forward_dsl;
@@ -83,6 +84,7 @@ pub fn load(inputs: &Inputs) -> Result<Loaded, LoadError> {
     route_dsl::register(&mut engine);
     hook_dsl::register(&mut engine, &draft);
     gate_dsl::register(&mut engine);
+    compress_dsl::register(&mut engine);
     auth_dsl::register(&mut engine);
     forward_dsl::register(&mut engine);
     inputs::register(&mut engine, inputs, &draft);

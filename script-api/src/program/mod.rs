@@ -2,6 +2,7 @@
 
 mod auth;
 mod bodies;
+mod compress;
 mod condition;
 mod gates;
 mod matching;
@@ -9,6 +10,7 @@ mod route;
 
 pub use auth::{Auth, BasicAuth, ForwardAuth, ForwardCache, ForwardRules, JwtAuth, TokenFrom};
 pub use bodies::{BodyHook, Later};
+pub use compress::{Compress, ContentCoding};
 pub use condition::{Condition, Test};
 pub use gates::{
     CORS_FIELDS, ConcurrencyGate, Cors, Gate, GateKey, Gates, LimitGate, Origin, Origins,

@@ -22,6 +22,7 @@ use super::{
 };
 use crate::{
     proxy::{
+        compress,
         context::{Refusal, State},
         hooks::{self, Body, Exchange, Stopped},
         local,
@@ -169,6 +170,7 @@ pub(in crate::proxy) async fn release(
     .await;
     match ran {
         Ok(Rewritten::Body(body)) => {
+            let body = compress::whole(session, handle, state, &mut header, body)?;
             header.insert_header(header::CONTENT_LENGTH, body.len())?;
             local::write(session, header, body).await
         }

@@ -16,4 +16,4 @@ mod stream;
 pub(crate) use kept::kept_bytes;
 
 pub(super) use held::{Rewritten, buffered, release};
-pub(super) use response::ResponseBody;
+pub(super) use response::{ResponseBody, has_body, weaken_tag};

@@ -108,8 +108,12 @@ fn forget_the_bytes(response: &mut ResponseHeader, coding: Coding) {
     if coding != Coding::Identity {
         response.remove_header(&header::CONTENT_ENCODING);
     }
-    // It is another representation of the same thing, so the tag can only be a weak one (RFC 9110
-    // section 8.8.1).
+    weaken_tag(response);
+}
+
+/// A body that is not what the upstream sent is another representation of the same thing, so the tag can
+/// only be a weak one (RFC 9110 section 8.8.1).
+pub(in crate::proxy) fn weaken_tag(response: &mut ResponseHeader) {
     let weak = response.headers.get(header::ETAG).and_then(|tag| {
         let tag = tag.as_bytes();
         (!tag.starts_with(b"W/"))
