@@ -40,8 +40,11 @@ pub struct Outgoing {
     pub headers: Vec<(HeaderName, HeaderValue)>,
     /// The body, empty when there is none.
     pub body: Bytes,
-    /// Time until the whole answer is there.
+    /// Time until the whole answer is there, further attempts included.
     pub timeout: Duration,
+    /// How often it is made again when there is no answer, or one of a gateway that got none (502, 503,
+    /// 504). Only a call with an idempotent method is (RFC 9110 section 9.2.2).
+    pub retries: u8,
 }
 
 impl Outgoing {

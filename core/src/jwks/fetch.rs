@@ -38,6 +38,7 @@ pub(super) async fn fetch(source: &JwksSource, shared: &ForTasks) -> Result<KeyS
         headers: vec![(header::ACCEPT, HeaderValue::from_static("application/json"))],
         body: Bytes::new(),
         timeout: TIMEOUT,
+        retries: 0,
     };
     let answer = shared.client.call(&call, &generation, MOST_BYTES).await;
     let answer = answer.map_err(|failure| failure.to_string())?;

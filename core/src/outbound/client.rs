@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use edgewright_script::outbound::{CallFailureKind, Incoming, Outgoing, Reply};
 use futures_util::future::join_all;
@@ -31,6 +31,9 @@ pub struct Client {
     tls: Tls,
     metrics: Arc<Metrics>,
 }
+
+/// About as long is waited before a call is made again, and twice as long each further time.
+const FIRST_PAUSE: Duration = Duration::from_millis(20);
 
 impl Client {
     /// A client that keeps at most `kept` idle connections, and not more than [`MOST_KEPT`].
@@ -83,7 +86,7 @@ impl Client {
         let started = Instant::now();
         let mut progress = Progress::default();
         // 10 KiB of state, which must not become part of each request's future.
-        let attempt = Box::pin(self.attempt(call, callee, most_body, &mut progress));
+        let attempt = Box::pin(self.attempts(call, callee, most_body, &mut progress));
         let result = tokio::time::timeout(call.timeout, attempt).await;
         let result = result.unwrap_or_else(|_| {
             let limit = humantime::format_duration(call.timeout);
@@ -93,6 +96,34 @@ impl Client {
         let outcome = result.as_ref().map(|_| ()).map_err(|failure| failure.kind);
         self.metrics.outbound_call(outcome, started.elapsed());
         result.map_err(|failure| failure.towards(&callee))
+    }
+
+    /// Makes a call, and again as often as it asks for.
+    async fn attempts(
+        &self,
+        call: &Outgoing,
+        callee: Callee<'_>,
+        most_body: usize,
+        progress: &mut Progress,
+    ) -> Result<Incoming, Failure> {
+        let retries = if call.method.is_idempotent() {
+            call.retries
+        } else {
+            0
+        };
+        let mut pause = FIRST_PAUSE;
+        for _ in 0..retries {
+            match self.attempt(call, callee, most_body, progress).await {
+                Ok(answer) if !matches!(answer.status.as_u16(), 502..=504) => return Ok(answer),
+                // It would be as large the next time.
+                Err(failure) if failure.kind == CallFailureKind::TooLarge => return Err(failure),
+                _ => {}
+            }
+            // Not all that failed at once come back at once.
+            tokio::time::sleep(pause.mul_f32(0.5 + fastrand::f32())).await;
+            pause *= 2;
+        }
+        self.attempt(call, callee, most_body, progress).await
     }
 
     async fn attempt(

@@ -64,6 +64,7 @@ mod tests {
                 .collect(),
             body: Bytes::from_static(body.as_bytes()),
             timeout: Duration::from_secs(1),
+            retries: 0,
         };
         let header = header(&call, "api.test").unwrap();
         let bytes = http_req_header_to_wire(&header).unwrap();

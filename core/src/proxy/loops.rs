@@ -69,6 +69,7 @@ mod tests {
             headers: Vec::new(),
             body: Bytes::new(),
             timeout: Duration::from_secs(1),
+            retries: 0,
         }];
         match mark(&mut calls, &request) {
             Some(replies) => Err(replies[0].clone().unwrap_err().message),

@@ -482,3 +482,22 @@ fn slow_calls_are_not_felt() {
     );
     assert!(with < without * 3 / 2, "{with:?} against {without:?}");
 }
+
+#[test]
+fn a_call_is_made_again_as_often_as_it_asks_for() {
+    let service = Upstream::start(|_| answer(503, &[], "busy"));
+    let proxy = serving(
+        r#"
+        fn call(path, options) { options.path = path; fetch("service", options).status }
+        route("/get").on_request(|req| respond(200, `${call("/busy", #{ retries: 2 })}`)).respond(204);
+        route("/post").on_request(|req| respond(200, `${call("/busy", #{ retries: 2, method: "POST" })}`)).respond(204);
+        route("/once").on_request(|req| respond(200, `${call("/busy", #{})}`)).respond(204);
+        "#,
+    )
+    .pool("service", service.address())
+    .start();
+    for (target, hits) in [("/get", 3), ("/post", 1), ("/once", 1)] {
+        assert_eq!(proxy.text(target), "503", "{target}");
+        assert_eq!(service.take_requests().len(), hits, "{target}");
+    }
+}

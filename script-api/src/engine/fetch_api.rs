@@ -21,10 +21,13 @@ use crate::{
 };
 
 /// What a call's options may be.
-pub(crate) const OPTIONS: [&str; 5] = ["method", "path", "headers", "body", "timeout"];
+pub(crate) const OPTIONS: [&str; 6] = ["method", "path", "headers", "body", "timeout", "retries"];
 
 /// The option of `fetch_all` that names who is called.
 const TO: &str = "to";
+
+/// How often a call may be made again.
+const MOST_RETRIES: u8 = 5;
 
 /// The longest time that a call may ask for.
 const LONGEST: Duration = Duration::from_secs(600);
@@ -196,6 +199,7 @@ fn outgoing(
         headers: headers(options.remove("headers"))?,
         body: Bytes::new(),
         timeout: options.remove("timeout").map_or(Ok(timeout), time)?,
+        retries: options.remove("retries").map_or(Ok(0), retries)?,
     };
     if let Some(value) = options.remove("body") {
         let (body, kind) = body(value)?;
@@ -343,6 +347,19 @@ fn body(value: Dynamic) -> NativeResult<(Bytes, Option<&'static str>)> {
         "the `body` of `fetch` is text, bytes, or a map or array that is sent as JSON, not a value of type `{}`",
         value.type_name()
     )))
+}
+
+/// How often a call that failed is made again.
+fn retries(value: Dynamic) -> NativeResult<u8> {
+    let given = value.as_int().ok();
+    let retries = given.and_then(|given| u8::try_from(given).ok());
+    retries
+        .filter(|retries| *retries <= MOST_RETRIES)
+        .ok_or_else(|| {
+            error(format!(
+                "the `retries` of `fetch` are a whole number from 0 to {MOST_RETRIES}"
+            ))
+        })
 }
 
 /// A time with its unit, `"200ms"` or `"2s"`.

@@ -40,8 +40,10 @@ fn with(set: Jwks, algorithms: &[&str]) -> Verification {
     let algorithms = algorithms
         .iter()
         .map(|name| Algorithm::from_str(name).unwrap());
-    let mut validation = Validation::default();
-    validation.algorithms = algorithms.collect();
+    let mut validation = Validation {
+        algorithms: algorithms.collect(),
+        ..Validation::default()
+    };
     validation.required_spec_claims.clear();
     validation.validate_exp = false;
     Verification {

@@ -149,6 +149,7 @@ fn outgoing(method: Method, host: &str, port: u16) -> Outgoing {
         headers: Vec::new(),
         body: Bytes::new(),
         timeout: 2 * LIMIT,
+        retries: 0,
     }
 }
 

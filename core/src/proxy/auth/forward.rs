@@ -196,6 +196,7 @@ fn question(forward: &ForwardAuth, exchange: &Exchange<'_>) -> Outgoing {
         headers,
         body: Bytes::new(),
         timeout: rules.timeout,
+        retries: 0,
     }
 }
 
