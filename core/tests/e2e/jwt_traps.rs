@@ -152,7 +152,6 @@ fn all_are_refused_but_the_one_within_its_leeway() {
         ),
         ("no object", hs256(&proxy, "[1]")),
         ("no token", "abc".to_owned()),
-        ("nothing", String::new()),
         ("four parts", format!("{right}.x")),
     ];
     for (what, token) in &traps {
