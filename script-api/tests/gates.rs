@@ -321,7 +321,7 @@ fn a_replacement_is_shown_where_it_is_wrong() {
 fn a_slot_that_is_not_asked_about_is_a_mistake() {
     let found = errors(
         "const SLOTS = concurrency(1);
-         route(\"/\").on_request(|req| { SLOTS.acquire(\"k\"); }).to(\"web\");",
+         route(\"/\").on_request(|req| { SLOTS.acquire(\"k\"); req.set_header(\"x-a\", \"1\"); }).to(\"web\");",
     );
     assert!(
         found.contains("whether there was a slot is thrown away"),

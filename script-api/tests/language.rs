@@ -157,9 +157,9 @@ fn constants_are_visible_everywhere() {
         const PLANS = #{ gold: 100, free: 10 };
         const LIST = ["x", "y"];
         fn label() { REGION + "/" + ZONE }
-        fn limit(plan) { PLANS[plan] }
+        fn limit_of(plan) { PLANS[plan] }
         const LABEL = label();
-        route("/c").respond(|req| respond(200, `${LABEL} ${limit("gold")} ${LIST[1]} ${"x" in LIST}`));
+        route("/c").respond(|req| respond(200, `${LABEL} ${limit_of("gold")} ${LIST[1]} ${"x" in LIST}`));
         "#,
     );
     assert_eq!(edge.get("/c"), answer(200, "eu/z1 100 y true"));

@@ -30,9 +30,10 @@ fn upstream(gate: &Gate) -> Upstream {
         if target.starts_with("/slow") {
             let gate = gate.clone();
             return Action::Write(Box::new(move |stream| {
-                stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nab")?;
+                let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+                stream.write_all(format!("{head}2\r\nab\r\n").as_bytes())?;
                 gate.pass(3 * SOON);
-                stream.write_all(b"cd")
+                stream.write_all(b"2\r\ncd\r\n0\r\n\r\n")
             }));
         }
         ok("ok")
@@ -99,7 +100,7 @@ fn a_slot_is_held_to_the_last_byte() {
     slow.set_read_timeout(Some(SOON)).unwrap();
     slow.write_all(&get("/slow").bytes()).unwrap();
     let mut read = Vec::new();
-    while !read.ends_with(b"ab") {
+    while !read.ends_with(b"ab\r\n") {
         let mut byte = [0];
         slow.read_exact(&mut byte).unwrap();
         read.extend(byte);
@@ -107,9 +108,10 @@ fn a_slot_is_held_to_the_last_byte() {
     // All but the end of the body is there.
     assert_eq!(proxy.text("/free"), "1");
     gate.open();
-    let mut rest = [0; 2];
+    let end = b"2\r\ncd\r\n0\r\n\r\n";
+    let mut rest = vec![0; end.len()];
     slow.read_exact(&mut rest).unwrap();
-    assert_eq!(&rest, b"cd");
+    assert_eq!(rest, end);
     until_free(&proxy);
 }
 

@@ -16,8 +16,8 @@ fn limited(window: &str) -> String {
     format!(
         r#"
         const LIMIT = rate(10, "{window}");
-        route("/{{*rest}}").on_request(limit).to("web");
-        fn limit(req) {{
+        route("/{{*rest}}").on_request(limited).to("web");
+        fn limited(req) {{
             let key = req.query("key");
             if !LIMIT.allow(key) {{
                 return respond(429).header("retry-after", LIMIT.retry_after(key));

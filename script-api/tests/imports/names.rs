@@ -222,11 +222,11 @@ fn a_program_may_write_what_a_file_would_be_called() {
 #[test]
 fn state_of_a_file_is_found_again_whatever_other_files_there_are() {
     let limits = "const LIMIT = rate(2, \"1m\");
-        fn limit(req) { if !LIMIT.allow(\"k\") { return respond(429); } }";
+        fn limited(req) { if !LIMIT.allow(\"k\") { return respond(429); } }";
     let main = r#"
         import "lib/limits" as limits;
         const LIMIT = rate(9, "1m");
-        route("/{*rest}").on_request(limits::limit).respond(|req| respond(200, `${limits::LIMIT.remaining("k")} ${LIMIT.remaining("k")}`));
+        route("/{*rest}").on_request(limits::limited).respond(|req| respond(200, `${limits::LIMIT.remaining("k")} ${LIMIT.remaining("k")}`));
     "#;
     let inputs = with_files(main, &[("lib/limits.rhai", limits)]);
     let mut first = program_from(&inputs);

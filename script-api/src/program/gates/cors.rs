@@ -137,28 +137,28 @@ impl Origin {
                 "browsers leave out the port of the scheme: write \"{scheme}://{bare}\""
             ));
         }
-        let named = authority.replacen("*.", "x.", 1);
-        if scheme.is_empty() || !is_authority(&named) {
+        let wildcard = authority.strip_prefix("*.");
+        let named = wildcard.unwrap_or(authority);
+        if scheme.is_empty() || !is_authority(named) {
             return Err(format!(
                 "`{text}` is no origin: write \"https://app.example\", \"http://localhost:3000\" or, \
                  for one label of any name, \"https://*.example.com\""
             ));
         }
-        let Some(end) = authority.strip_prefix('*') else {
+        let Some(domain) = wildcard else {
             return Ok(Self {
                 start: text.to_owned(),
                 end: None,
             });
         };
-        if end.split(':').next().unwrap_or(end).matches('.').count() < 2 {
+        if !domain.contains('.') {
             return Err(format!(
-                "`{text}` would let in everybody who has a name below `{}`",
-                end.trim_start_matches('.')
+                "`{text}` would let in everybody who has a name below `{domain}`"
             ));
         }
         Ok(Self {
             start: format!("{scheme}://"),
-            end: Some(end.to_owned()),
+            end: Some(format!(".{domain}")),
         })
     }
 

@@ -8,7 +8,10 @@ use rhai::{Array, Blob, Dynamic, FLOAT, FnPtr, INT, ImmutableString, Map};
 
 use crate::{
     answer::Answer,
-    engine::{Limits, answer_api, local::Local, metric_api, reply_api, request_api, response_api},
+    engine::{
+        Limits, answer_api, attempt_api, local::Local, metric_api, reply_api, request_api,
+        response_api,
+    },
     frozen::Frozen,
     outbound::Incoming,
     password::Htpasswd,
@@ -143,6 +146,8 @@ pub(super) fn samples(id: TypeId, limits: &Limits) -> Vec<Dynamic> {
         vec![Dynamic::from(0.0..FLOAT::MAX)]
     } else if id == TypeId::of::<request_api::RequestHandle>() {
         one(request_api::RequestHandle)
+    } else if id == TypeId::of::<attempt_api::AttemptHandle>() {
+        one(attempt_api::AttemptHandle)
     } else if id == TypeId::of::<response_api::ResponseHandle>() {
         one(response_api::ResponseHandle)
     } else if id == TypeId::of::<answer_api::ScriptAnswer>() {
