@@ -43,6 +43,7 @@ jobs! {
     jwt_hs256
     local_json
     maintenance
+    mask_body
     path_rewrite
     policy_call
     rate_limit
@@ -51,11 +52,14 @@ jobs! {
     request_id
     security_headers
     set_cookie
+    shard
     sign_upstream
     signed_url
+    strip_tracking
     tenants
     token_introspection
     waf
+    webhook
 }
 
 fn run(name: &str) {
