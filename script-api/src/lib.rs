@@ -19,6 +19,7 @@ pub mod outbound;
 pub mod password;
 pub mod path;
 pub mod program;
+pub mod reference;
 pub mod request;
 pub mod response;
 pub mod router;

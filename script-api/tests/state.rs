@@ -421,7 +421,9 @@ fn state_is_made_at_the_top_level_only() {
         "cache(\"1s\", 5)",
         "cache(\"1s\", 5, #{})",
     ] {
-        let failed = failure(&answering("", &format!("let x = {call}; 1")));
+        // In so many words it is refused at load.
+        let make = format!("const MAKE = || {call};");
+        let failed = failure(&answering(&make, "let x = MAKE.call(); 1"));
         assert!(
             failed.contains("stands at the top level"),
             "{call}: {failed}"

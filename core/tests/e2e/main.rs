@@ -47,6 +47,7 @@ mod key_sets;
 mod limits;
 mod load_time_values;
 mod many_args;
+mod mistakes;
 mod moved_backend;
 mod no_admin;
 mod no_root_certificates;

@@ -8,7 +8,11 @@ use std::cell::Cell;
 use rhai::{EvalAltResult, Position};
 use scoped_tls_hkt::scoped_thread_local;
 
-use crate::{program::HookKind, request::Request, response::Response};
+use crate::{
+    program::{HookKind, Need},
+    request::Request,
+    response::Response,
+};
 
 scoped_thread_local!(static mut REQUEST: for<'a> &'a mut (dyn Request + 'a));
 scoped_thread_local!(static mut RESPONSE: for<'a> &'a mut (dyn Response + 'a));
@@ -135,16 +139,9 @@ pub(super) fn request<R>(look: impl FnOnce(&mut dyn Request) -> R) -> NativeResu
 
 /// Changes the request.
 pub(super) fn change_request<R>(change: impl FnOnce(&mut dyn Request) -> R) -> NativeResult<R> {
-    let may = matches!(
-        kind(),
-        None | Some(
-            HookKind::OnRequest | HookKind::OnRequestBody | HookKind::To | HookKind::Respond
-        )
-    );
-    if !may {
-        return Err(error(
-            "the request can only be changed in `on_request`, `on_request_body`, `to` and `respond`",
-        ));
+    // No kind: nothing runs that a script has written.
+    if kind().is_some() {
+        wants(Need::RequestChange, "the request can only be changed")?;
     }
     request(change)
 }
@@ -159,21 +156,16 @@ pub(super) fn response<R>(look: impl FnOnce(&mut dyn Response) -> R) -> NativeRe
 
 /// Changes the status or the header fields of the response.
 pub(super) fn change_response<R>(change: impl FnOnce(&mut dyn Response) -> R) -> NativeResult<R> {
-    if kind() != Some(HookKind::OnResponse) {
-        return Err(error(
-            "status and header fields of the response can only be changed in `on_response`",
-        ));
-    }
+    wants(
+        Need::ResponseChange,
+        "status and header fields of the response can only be changed",
+    )?;
     response(change)
 }
 
 /// Looks at or changes the body of the response.
 pub(super) fn response_body<R>(look: impl FnOnce(&mut dyn Response) -> R) -> NativeResult<R> {
-    if kind() != Some(HookKind::OnResponseBody) {
-        return Err(error(
-            "the body of the response is only there in `on_response_body`",
-        ));
-    }
+    wants(Need::ResponseBody, "the body of the response is only there")?;
     response(look)
 }
 
@@ -181,12 +173,19 @@ pub(super) fn response_body<R>(look: impl FnOnce(&mut dyn Response) -> R) -> Nat
 pub(super) fn change_request_body<R>(
     change: impl FnOnce(&mut dyn Request) -> R,
 ) -> NativeResult<R> {
-    if kind() != Some(HookKind::OnRequestBody) {
-        return Err(error(
-            "the body of the request can only be changed in `on_request_body`",
-        ));
-    }
+    wants(
+        Need::RequestBodyChange,
+        "the body of the request can only be changed",
+    )?;
     request(change)
+}
+
+/// Refuses what hooks of the running kind don't have.
+fn wants(need: Need, what: &str) -> NativeResult<()> {
+    if kind().is_some_and(|kind| kind.has(need)) {
+        return Ok(());
+    }
+    Err(error(format!("{what} {}", need.places())))
 }
 
 /// Begins to count answers anew: what was copied to call the hook is none of its doing.

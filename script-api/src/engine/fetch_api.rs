@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     outbound::{Outgoing, Recipient},
-    program::{HookKind, PoolId},
+    program::{HookKind, Need, PoolId},
     suggest,
 };
 
@@ -118,8 +118,8 @@ fn take(calls: usize) -> NativeResult<()> {
     let may_wait = current::kind().is_some_and(HookKind::may_wait);
     if !may_wait {
         return Err(error(format!(
-            "`fetch` can only stand in {}",
-            HookKind::WAITING
+            "`fetch` can only stand {}",
+            Need::Waiting.places()
         )));
     }
     if !budget::take_fetches(calls) {

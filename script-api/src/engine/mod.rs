@@ -53,6 +53,8 @@ mod suspended;
 mod text_api;
 mod text_helpers;
 mod time_api;
+#[cfg(test)]
+mod types;
 mod value_api;
 mod written;
 
@@ -77,5 +79,6 @@ pub(crate) use digest_api::MOST_RANDOM;
 pub(crate) use fetch_api::{OPTIONS as FETCH_OPTIONS, refuse_while_loading, url};
 pub(crate) use local::Local;
 pub(crate) use metric_api::refuse_metrics_while_loading;
-pub(crate) use password_api::VERIFYING;
 pub(crate) use secret_api::secret_of;
+#[cfg(test)]
+pub(crate) use types::own_types;

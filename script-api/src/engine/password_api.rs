@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     password::{Htpasswd, PasswordCheck, PasswordHash},
-    program::HookKind,
+    program::{HookKind, Need},
 };
 
 /// The functions, and what the hashes that they take begin with.
@@ -23,9 +23,6 @@ const FUNCTIONS: [(&str, &[&str]); 3] = [
     ("bcrypt_verify", &["$2y$", "$2b$", "$2a$"]),
     ("argon2_verify", &["$argon2"]),
 ];
-
-/// Their names.
-pub(crate) const VERIFYING: [&str; 3] = [FUNCTIONS[0].0, FUNCTIONS[1].0, FUNCTIONS[2].0];
 
 pub(super) fn register(engine: &mut Engine) {
     for (name, kinds) in FUNCTIONS {
@@ -98,8 +95,8 @@ fn wait(check: PasswordCheck) -> NativeResult<bool> {
     }
     if !current::kind().is_some_and(HookKind::may_wait) {
         return Err(error(format!(
-            "a password can only be verified in {}: it waits",
-            HookKind::WAITING
+            "a password can only be verified {}: it waits",
+            Need::Waiting.places()
         )));
     }
     // Each takes about as much as a call to another service, and more of this machine.

@@ -33,21 +33,7 @@ const FUNCTIONS: usize = 10_000;
 /// An engine with everything that hooks can use, and no more: no `eval`, no `sleep`, no printing to
 /// standard output, no access to files.
 pub(crate) fn engine(limits: &Limits, path_policy: &PathPolicy) -> Engine {
-    let mut engine = Engine::new_raw();
-    // One module for all packages: a name is looked up in one map, not in nine.
-    let mut natives = Module::new();
-    ArithmeticPackage::init(&mut natives);
-    LogicPackage::init(&mut natives);
-    BasicMathPackage::init(&mut natives);
-    BasicStringPackage::init(&mut natives);
-    MoreStringPackage::init(&mut natives);
-    BasicIteratorPackage::init(&mut natives);
-    BasicFnPackage::init(&mut natives);
-    BasicArrayPackage::init(&mut natives);
-    BasicMapPackage::init(&mut natives);
-    natives.build_index();
-    engine.register_global_module(natives.into());
-
+    let mut engine = of_rhai();
     engine
         .set_max_call_levels(limits.call_depth)
         .set_max_expr_depths(EXPRESSION_DEPTH.0, EXPRESSION_DEPTH.1)
@@ -93,6 +79,25 @@ pub(crate) fn engine(limits: &Limits, path_policy: &PathPolicy) -> Engine {
     collections::register(&mut engine, limits);
     equality::register(&mut engine);
     by_name::register(&mut engine);
+    engine
+}
+
+/// An engine with what is used of Rhai's own packages, and nothing else.
+pub(crate) fn of_rhai() -> Engine {
+    let mut engine = Engine::new_raw();
+    // One module for all packages: a name is looked up in one map, not in nine.
+    let mut natives = Module::new();
+    ArithmeticPackage::init(&mut natives);
+    LogicPackage::init(&mut natives);
+    BasicMathPackage::init(&mut natives);
+    BasicStringPackage::init(&mut natives);
+    MoreStringPackage::init(&mut natives);
+    BasicIteratorPackage::init(&mut natives);
+    BasicFnPackage::init(&mut natives);
+    BasicArrayPackage::init(&mut natives);
+    BasicMapPackage::init(&mut natives);
+    natives.build_index();
+    engine.register_global_module(natives.into());
     engine
 }
 

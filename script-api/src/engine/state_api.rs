@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     frozen::Frozen,
-    program::HookKind,
+    program::Need,
     request::MOST_SLOTS,
     state::{Cache, Concurrency, Counter, Key, NotBound, Rate},
 };
@@ -164,15 +164,11 @@ fn register_cache(engine: &mut Engine) {
 fn register_concurrency(engine: &mut Engine) {
     /// Takes a slot, which the request keeps to its end.
     fn acquire(slots: &Concurrency, key: &str) -> NativeResult<bool> {
-        let before = matches!(
-            current::kind(),
-            Some(HookKind::OnRequest | HookKind::OnRequestBody | HookKind::To | HookKind::Respond)
-        );
-        if !before {
-            return Err(error(
-                "a slot is taken before the request goes on: in `on_request`, `on_request_body`, \
-                 `to` and `respond`",
-            ));
+        if !current::kind().is_some_and(|kind| kind.has(Need::RequestSlot)) {
+            return Err(error(format!(
+                "a slot is taken before the request goes on: {}",
+                Need::RequestSlot.places()
+            )));
         }
         let slot = slots.acquire(&Key::from(key)).map_err(refused)?;
         let Some(slot) = slot else {

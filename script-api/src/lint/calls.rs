@@ -9,6 +9,7 @@ use super::findings::Findings;
 use super::names::{Meaning, Names, did_you_mean};
 use super::scope::Scope;
 use super::walk::Check;
+use crate::reference;
 use crate::suggest::nearest;
 
 /// Functions that the interpreter provides itself, with the numbers of
@@ -37,7 +38,10 @@ pub(super) struct Calls<'a> {
 impl<'a> Calls<'a> {
     /// The numbers of arguments that a function takes; empty when there is none.
     fn function(&self, name: &str) -> BTreeSet<usize> {
-        let mut arities = self.natives(name);
+        // What the engine has by this name may also be a method, with its receiver: `respond` of a route
+        // takes what no answer takes.
+        let function = reference::find(None, self.names.known.source.own_name(name));
+        let mut arities = function.map_or_else(|| self.natives(name), reference::Entry::arities);
         arities.extend(self.script(name));
         arities
     }

@@ -5,7 +5,7 @@ use super::scope::Scope;
 use crate::program::HookKind;
 
 /// What a parameter of a hook is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Subject {
     Request,
     Response,
@@ -66,6 +66,13 @@ fn subjects(function: &Function, kind: HookKind) -> Option<&'static [Subject]> {
         _ => kind.subjects(),
     };
     (subjects.len() == own).then_some(subjects)
+}
+
+/// What each parameter of a function is when it is a hook, as far as that is known.
+pub(super) fn of_parameters(function: &Function, kind: HookKind) -> Vec<Option<Subject>> {
+    let own = subjects(function, kind).unwrap_or(&[]);
+    let captured = std::iter::repeat_n(None, function.captured);
+    captured.chain(own.iter().copied().map(Some)).collect()
 }
 
 /// The parameters of a function as a hook.

@@ -26,15 +26,14 @@ mod kinds;
 mod known;
 mod literals;
 mod metrics;
-mod misplaced;
 mod names;
 mod no_effect;
+mod phases;
 mod place;
 mod pools;
 mod program;
 mod properties;
 mod pure;
-mod request_changes;
 mod results;
 mod scope;
 mod self_use;
@@ -140,7 +139,8 @@ impl<'a> Linter<'a> {
     #[must_use]
     pub fn check_hook(&self, name: &str, kind: HookKind) -> Vec<Diagnostic> {
         let mut findings = Findings::new(self.known.source);
-        misplaced::check_hook(&self.program, name, kind, &mut findings);
+        let names = Names::new(&self.program, self.known);
+        phases::check_hook(names, name, kind, &mut findings);
         for function in hooks::candidates(&self.program, name, kind) {
             results::check(&self.program, function, kind, &mut findings);
             if let (HookKind::To, Some(pools)) = (kind, self.known.pools) {
@@ -153,7 +153,6 @@ impl<'a> Linter<'a> {
                     program: &self.program,
                     parameters,
                 },
-                &mut request_changes::RequestChanges { parameters, kind },
                 &mut comparisons::Comparisons {
                     program: &self.program,
                     parameters: Some(parameters),

@@ -26,9 +26,11 @@ mod top_level;
 
 use std::{cell::RefCell, collections::HashSet, rc::Rc, sync::Arc};
 
-use rhai::OptimizationLevel;
+use rhai::{Engine, OptimizationLevel};
 
-pub(crate) use inputs::{AT_LOAD, refuse_in_hooks};
+#[cfg(test)]
+pub(crate) use inputs::AT_LOAD;
+pub(crate) use inputs::refuse_in_hooks;
 pub use inputs::{Environment, Inputs};
 
 use crate::{
@@ -39,7 +41,7 @@ use crate::{
     source::Source,
     state::metric::Metric,
 };
-use draft::Draft;
+use draft::{Draft, SharedDraft};
 
 /// A program, and what its author should know about it.
 #[derive(Debug)]
@@ -78,22 +80,7 @@ impl From<Diagnostics> for LoadError {
 pub fn load(inputs: &Inputs) -> Result<Loaded, LoadError> {
     let draft = Rc::new(RefCell::new(Draft::new()));
     let limits = inputs.limits.for_loading();
-    let mut engine = sandbox::engine(&limits, &inputs.path_policy);
-    engine.set_optimization_level(OptimizationLevel::None);
-    site_dsl::register(&mut engine, &draft);
-    route_dsl::register(&mut engine);
-    hook_dsl::register(&mut engine, &draft);
-    gate_dsl::register(&mut engine);
-    compress_dsl::register(&mut engine);
-    auth_dsl::register(&mut engine);
-    forward_dsl::register(&mut engine);
-    inputs::register(&mut engine, inputs, &draft);
-    auth_values::register(&mut engine, inputs, &draft);
-    states::register(&mut engine, &draft);
-    background::register(&mut engine, &draft);
-    engine::refuse_while_loading(&mut engine);
-    engine::refuse_metrics_while_loading(&mut engine);
-
+    let mut engine = engine(inputs, &draft);
     let natives = Natives::from_engine(&engine);
     let (source, ast) = link::compile(&mut engine, inputs, &natives)?;
     let source = Arc::new(source);
@@ -161,6 +148,43 @@ pub fn load(inputs: &Inputs) -> Result<Loaded, LoadError> {
         program,
         warnings: all_of(&mut findings, &source).0,
     })
+}
+
+/// The engine of the load time, whose natives fill `draft`.
+fn engine(inputs: &Inputs, draft: &SharedDraft) -> Engine {
+    let limits = inputs.limits.for_loading();
+    let mut engine = sandbox::engine(&limits, &inputs.path_policy);
+    engine.set_optimization_level(OptimizationLevel::None);
+    site_dsl::register(&mut engine, draft);
+    route_dsl::register(&mut engine);
+    hook_dsl::register(&mut engine, draft);
+    gate_dsl::register(&mut engine);
+    compress_dsl::register(&mut engine);
+    auth_dsl::register(&mut engine);
+    forward_dsl::register(&mut engine);
+    inputs::register(&mut engine, inputs, draft);
+    auth_values::register(&mut engine, inputs, draft);
+    states::register(&mut engine, draft);
+    background::register(&mut engine, draft);
+    engine::refuse_while_loading(&mut engine);
+    engine::refuse_metrics_while_loading(&mut engine);
+    engine
+}
+
+/// The engine of the load time, for who only looks at its natives.
+#[cfg(test)]
+pub(crate) fn bare_engine(inputs: &Inputs) -> Engine {
+    engine(inputs, &SharedDraft::default())
+}
+
+/// The types of what the load time makes of the program, and what the reference calls them.
+#[cfg(test)]
+pub(crate) fn own_types() -> Vec<(std::any::TypeId, &'static str)> {
+    use std::any::TypeId;
+    vec![
+        (TypeId::of::<route_dsl::RouteHandle>(), "Route"),
+        (TypeId::of::<site_dsl::SiteHandle>(), "Site"),
+    ]
 }
 
 fn stop_at_errors(findings: &mut Vec<Diagnostic>, source: &Source) -> Result<(), LoadError> {

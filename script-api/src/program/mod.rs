@@ -6,6 +6,7 @@ mod compress;
 mod condition;
 mod gates;
 mod matching;
+mod phases;
 mod route;
 
 pub use auth::{Auth, BasicAuth, ForwardAuth, ForwardCache, ForwardRules, JwtAuth, TokenFrom};
@@ -17,6 +18,7 @@ pub use gates::{
     answer as gate_answer,
 };
 pub use matching::{Found, Match};
+pub use phases::Need;
 pub use route::{Destination, HeaderChange, Route, Split};
 
 use std::{borrow::Cow, sync::Arc, time::Duration};
@@ -112,16 +114,9 @@ impl HookKind {
         }
     }
 
-    /// The kinds that may wait for other services, for messages.
-    pub(crate) const WAITING: &'static str =
-        "`on_request`, `on_request_body`, `to`, `on_response` and `every`";
-
     /// Whether it may wait for other services (`fetch`).
-    pub const fn may_wait(self) -> bool {
-        matches!(
-            self,
-            Self::OnRequest | Self::OnRequestBody | Self::To | Self::OnResponse | Self::Every
-        )
+    pub fn may_wait(self) -> bool {
+        self.has(Need::Waiting)
     }
 
     /// How many arguments the function takes, captured values apart.

@@ -1,0 +1,2 @@
+mod registered;
+mod tables;
