@@ -179,7 +179,7 @@ fn check_field(
     wrong: &mut Vec<String>,
 ) {
     let fits = match expected {
-        Expected::There(there) => *there == !values.is_empty(),
+        Expected::There(there) => *there != values.is_empty(),
         Expected::Values(all) => all.all() == values,
         Expected::Like { like } => {
             let pattern = Regex::compile(like).unwrap_or_else(|error| panic!("{like}: {error}"));

@@ -24,6 +24,7 @@ mod top_level;
 mod values;
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests;
 
 use std::{collections::HashMap, sync::LazyLock};
