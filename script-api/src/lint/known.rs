@@ -8,7 +8,7 @@ use rhai::{Engine, is_valid_identifier};
 use crate::source::Source;
 
 /// A native function: a method counts its receiver.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NativeSignature {
     /// As a script calls it.
     pub name: String,
@@ -21,6 +21,8 @@ pub struct NativeSignature {
 pub struct Natives {
     functions: BTreeMap<String, BTreeSet<usize>>,
     modules: BTreeSet<String>,
+    /// Methods of routes and sites, which only exist while the top level runs.
+    passing: BTreeSet<NativeSignature>,
 }
 
 impl Natives {
@@ -48,6 +50,55 @@ impl Natives {
             }
         }
         natives
+    }
+
+    /// Says which natives hooks have too, and which names belong to the top level anyway. What is left are
+    /// methods of routes and sites: a function of the program may have their names.
+    pub(crate) fn outlast(&mut self, lasting: &Self, at_load: &[&str]) {
+        let all = self.functions.iter().flat_map(|(name, arities)| {
+            let signature = |&arity| NativeSignature {
+                name: name.clone(),
+                arity,
+            };
+            arities.iter().map(signature)
+        });
+        let passes = |one: &NativeSignature| {
+            let lasts = lasting.arities(&one.name);
+            !at_load.contains(&one.name.as_str())
+                && lasts.is_none_or(|all| !all.contains(&one.arity))
+        };
+        self.passing = all.filter(passes).collect();
+    }
+
+    /// The number of parameters of the native that a function of the program would replace for good, if it
+    /// is called `name` and takes so many.
+    pub(crate) fn hidden_by(&self, name: &str, parameters: usize) -> Option<usize> {
+        self.met_by(name, parameters)
+            .find(|&arity| !self.passes(name, arity))
+    }
+
+    /// Whether a function of the program only has the name of a method of routes or sites.
+    pub(crate) fn hides_for_a_while(&self, name: &str, parameters: usize) -> bool {
+        self.met_by(name, parameters)
+            .any(|arity| self.passes(name, arity))
+    }
+
+    /// As a method, a function of the program has its receiver in `this`, a native in a parameter.
+    fn met_by<'n>(
+        &'n self,
+        name: &str,
+        parameters: usize,
+    ) -> impl Iterator<Item = usize> + use<'n> {
+        let arities = self.functions.get(name);
+        let met = move |arity: &usize| arities.is_some_and(|all| all.contains(arity));
+        [parameters, parameters + 1].into_iter().filter(met)
+    }
+
+    fn passes(&self, name: &str, arity: usize) -> bool {
+        self.passing.contains(&NativeSignature {
+            name: name.to_owned(),
+            arity,
+        })
     }
 
     /// The numbers of parameters that `name` takes, or `None` when there is no such function.

@@ -1,5 +1,6 @@
 //! Functions of the program that hide a native. Rhai lets them win in every
-//! call, of methods too, and even in `in`, which calls `contains`.
+//! call, of methods too, and even in `in`, which calls `contains`. Methods of routes and sites can't be
+//! hidden: the loader takes care of that, so a gate may be called `limit`.
 
 use super::findings::Findings;
 use super::names::Names;
@@ -7,15 +8,8 @@ use super::names::Names;
 pub(super) fn check(names: Names<'_>, findings: &mut Findings) {
     for function in names.program.named_functions() {
         let name = names.known.source.own_name(&function.name);
-        let Some(arities) = names.known.functions.arities(name) else {
-            continue;
-        };
-        let params = function.params.len();
-        // As a method, a function of the program has its receiver in `this`, a native in a parameter.
-        let Some(hidden) = [params, params + 1]
-            .into_iter()
-            .find(|arity| arities.contains(arity))
-        else {
+        let natives = names.known.functions;
+        let Some(hidden) = natives.hidden_by(name, function.params.len()) else {
             continue;
         };
         let plural = if hidden == 1 { "" } else { "s" };

@@ -81,7 +81,9 @@ pub fn load(inputs: &Inputs) -> Result<Loaded, LoadError> {
     let draft = Rc::new(RefCell::new(Draft::new()));
     let limits = inputs.limits.for_loading();
     let mut engine = engine(inputs, &draft);
-    let natives = Natives::from_engine(&engine);
+    let mut natives = Natives::from_engine(&engine);
+    let lasting = sandbox::engine(&limits, &inputs.path_policy);
+    natives.outlast(&Natives::from_engine(&lasting), &AT_LOAD);
     let (source, ast) = link::compile(&mut engine, inputs, &natives)?;
     let source = Arc::new(source);
     draft.borrow_mut().set_source(&source);
@@ -100,7 +102,7 @@ pub fn load(inputs: &Inputs) -> Result<Loaded, LoadError> {
     stop_at_errors(&mut findings, &source)?;
 
     engine::start_budget(&limits);
-    let ran = top_level::run(&mut engine, &ast, &draft, &source);
+    let ran = top_level::run(&mut engine, &ast, &natives, &draft, &source);
     // The engine's functions hold the draft too.
     drop(engine);
     let mut draft = std::mem::take(&mut *draft.borrow_mut());

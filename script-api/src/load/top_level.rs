@@ -11,12 +11,14 @@ use crate::{
         resolver::{self, SharedConstants},
     },
     frozen::Frozen,
+    lint::Natives,
     source::Source,
 };
 
 pub(super) fn run(
     engine: &mut Engine,
     ast: &AST,
+    natives: &Natives,
     draft: &SharedDraft,
     source: &Source,
 ) -> Result<(), Diagnostic> {
@@ -25,7 +27,12 @@ pub(super) fn run(
     resolver::install(engine, ast, constants.clone());
 
     let mut global = engine.new_global_runtime_state();
-    global.lib.push(ast.shared_lib().clone());
+    // A function of the program that is called like a method of routes can be handed over here, and not
+    // called: Rhai would take it for the method.
+    let functions = ast.clone_functions_only_filtered(|_, _, _, name, parameters| {
+        !natives.hides_for_a_while(name, parameters)
+    });
+    global.lib.push(functions.shared_lib().clone());
     global.source = Some(source.main_file().into());
     let mut caches = Caches::new();
     caches.push_fn_resolution_cache();
