@@ -6,6 +6,7 @@
 //! the proxy answers itself.
 
 mod admit;
+mod attempts;
 mod auth;
 mod bodies;
 mod client;
@@ -193,14 +194,7 @@ impl ProxyHttp for Edge {
         session: &mut Session,
         context: &mut Context,
     ) -> Result<Box<HttpPeer>> {
-        if context.state.attempts == 0 {
-            match upstream::peer(context) {
-                // A function that is asked for each attempt may know where else to go.
-                Err(_) if upstream::may_ask_again(context) => {}
-                chosen => return chosen,
-            }
-        }
-        self.peer_again(session, context).await
+        attempts::peer(session, context).await
     }
 
     fn fail_to_connect(
@@ -462,37 +456,6 @@ const MOST_INFORMATIONAL: u8 = 16;
 const CLIENT_LEFT: u16 = 499;
 
 impl Edge {
-    /// Where a request goes next, after an attempt that failed.
-    #[cold]
-    async fn peer_again(
-        &self,
-        session: &mut Session,
-        context: &mut Context,
-    ) -> Result<Box<HttpPeer>> {
-        loop {
-            // Boxed, so that requests whose first attempt succeeds don't carry its state.
-            match Box::pin(admit::again(session, context)).await {
-                None | Some(Admission::Proxy) => {}
-                Some(Admission::Answer(answer)) => {
-                    let status = answer.status.as_u16();
-                    context.state.rare().replacement = Some(answer);
-                    context.state.answered = true;
-                    return Err(refused(status));
-                }
-                Some(Admission::Refuse(refusal)) => {
-                    let status = refusal.status;
-                    context.state.refusal = Some(refusal);
-                    return Err(refused(status));
-                }
-                Some(Admission::ClientLeft) => return Err(client_left()),
-            }
-            match upstream::peer(context) {
-                Err(_) if upstream::may_ask_again(context) => {}
-                chosen => return chosen,
-            }
-        }
-    }
-
     #[cold]
     fn tell(&self, error: &Error, status: Option<u16>, duration: Duration, context: &Context) {
         if *error.esource() == ErrorSource::Downstream {

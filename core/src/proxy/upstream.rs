@@ -15,7 +15,7 @@ use crate::{metrics::ConnectFailure, pools::classify_connect_error};
 
 /// Connections that are tried for one request. Nothing was sent when a connection can't be made,
 /// so trying another is always safe.
-const CONNECT_ATTEMPTS: u8 = 3;
+pub(super) const CONNECT_ATTEMPTS: u8 = 3;
 
 /// Chooses an endpoint; the peer is ready-made, only cloned.
 pub(super) fn peer(context: &mut Context) -> Result<Box<HttpPeer>> {
@@ -57,22 +57,6 @@ pub(super) fn peer(context: &mut Context) -> Result<Box<HttpPeer>> {
         }
     }
     Ok(peer)
-}
-
-/// Whether the route's function is asked once more, since there was nobody in the pool that it chose; that
-/// counts as an attempt.
-pub(super) fn may_ask_again(context: &mut Context) -> bool {
-    let Context { handle, state, .. } = context;
-    let unavailable = state
-        .refusal
-        .as_ref()
-        .is_some_and(|refusal| refusal.status == 503);
-    if !unavailable || state.attempts >= CONNECT_ATTEMPTS || asked_again(handle, state).is_none() {
-        return false;
-    }
-    state.attempts += 1;
-    state.rare().last_error = Some("unavailable");
-    state.attempts < CONNECT_ATTEMPTS
 }
 
 /// Counts a connection that stands, and watches the route's `.timeout` on it.

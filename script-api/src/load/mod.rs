@@ -18,6 +18,7 @@ mod hook_dsl;
 mod inputs;
 mod link;
 mod options;
+mod order;
 mod route_dsl;
 mod site_dsl;
 mod states;

@@ -6,6 +6,7 @@ use std::{
 };
 
 use edgewright_script::{
+    frozen::Frozen,
     jwt::Refused,
     program::{JwtAuth, TokenFrom},
     request::query_values,
@@ -63,8 +64,18 @@ pub(super) fn check(jwt: &JwtAuth, exchange: &mut Exchange<'_>) -> Result<(), De
             }
         }
     }
-    Ok(())
+    // For hooks; a token is far smaller than what a request may keep.
+    let claims = Frozen::from(Value::Object(claims));
+    exchange
+        .state
+        .rare()
+        .values
+        .set(CLAIMS, claims)
+        .map_err(|reason| refused(&reason))
 }
+
+/// The name under which hooks find the claims with `req.get`.
+const CLAIMS: &str = "jwt";
 
 /// The field that the upstream must not get.
 pub(super) fn field_to_remove(jwt: &JwtAuth) -> Option<&HeaderName> {
