@@ -488,10 +488,10 @@ fn a_call_is_made_again_as_often_as_it_asks_for() {
     let service = Upstream::start(|_| answer(503, &[], "busy"));
     let proxy = serving(
         r#"
-        fn call(path, options) { options.path = path; fetch("service", options).status }
-        route("/get").on_request(|req| respond(200, `${call("/busy", #{ retries: 2 })}`)).respond(204);
-        route("/post").on_request(|req| respond(200, `${call("/busy", #{ retries: 2, method: "POST" })}`)).respond(204);
-        route("/once").on_request(|req| respond(200, `${call("/busy", #{})}`)).respond(204);
+        fn ask(path, options) { options.path = path; fetch("service", options).status }
+        route("/get").on_request(|req| respond(200, `${ask("/busy", #{ retries: 2 })}`)).respond(204);
+        route("/post").on_request(|req| respond(200, `${ask("/busy", #{ retries: 2, method: "POST" })}`)).respond(204);
+        route("/once").on_request(|req| respond(200, `${ask("/busy", #{})}`)).respond(204);
         "#,
     )
     .pool("service", service.address())

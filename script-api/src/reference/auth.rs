@@ -62,11 +62,14 @@ pub(super) const SECRET: Group = Group {
     title: "A secret",
     of: Some("Secret"),
     about: "It is no text, so that it can't end up in a header or in the log by mistake: it is written as `secret(..)`.",
-    entries: &[Entry::new(
-        Nothing,
-        &["text() -> text"],
-        "Its text, where text is needed; an error when it is no UTF-8.",
-    )],
+    entries: &[
+        Entry::new(
+            Nothing,
+            &["text() -> text"],
+            "Its text, where text is needed; an error when it is no UTF-8.",
+        ),
+        Entry::new(Nothing, &["to_string() -> text"], "`secret(..)`, always."),
+    ],
 };
 
 pub(super) const USERS: Group = Group {

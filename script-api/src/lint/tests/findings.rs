@@ -56,7 +56,7 @@ fn wrong_numbers_of_arguments() {
     check(&[
         (
             "fn f() { respond(1, 2, 3, 4) }",
-            "1:10: error: `respond` takes 1, 2 or 3 arguments, not 4",
+            "1:10: error: `respond` takes 1 or 2 arguments, not 4",
         ),
         (
             "f(1); fn f() { 1 }",

@@ -14,7 +14,7 @@ fn a_gate_that_ends_with_a_bool() {
             "1:44",
         ),
         (
-            "fn hook(req) { if req.path == \"/\" { respond(1) } else { !req.json() } }",
+            "fn hook(req) { if req.path == \"/\" { respond(1) } else { !req.header(\"a\").is_empty() } }",
             "1:57",
         ),
         (
