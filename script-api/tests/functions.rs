@@ -388,7 +388,7 @@ fn options_of_tokens_are_checked_at_run_time_too() {
     // Also while nobody sends a token.
     let told = failure("{ let o = #{ algorithm: \"HS256\" }; o.secret = (); jwt_verify((), o) }");
     assert!(
-        told.contains("the `secret` of `jwt_verify` is text or bytes"),
+        told.contains("the `secret` of `jwt_verify` is text, bytes or `secret(..)`"),
         "{told}"
     );
 }

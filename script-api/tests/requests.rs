@@ -179,8 +179,8 @@ fn a_condition_leaves_nothing_behind() {
         "{found}"
     );
     let mut runner = program(
-        "fn keep(r) { r.set(\"k\", 1); }
-         route(\"/\").when(|req| { keep(req); true }).to(\"web\");",
+        "fn keep(o) { let r = o.of; r.set(\"k\", 1); }
+         route(\"/\").when(|req| { keep(#{ of: req }); true }).to(\"web\");",
     );
     let failure = runner.run(&mut get("/")).unwrap_err();
     assert!(failure.message.contains("only looks at the request"));
@@ -251,10 +251,15 @@ fn the_request_cant_be_changed_once_it_was_sent() {
             found.contains("the request was sent already"),
             "{change}: {found}"
         );
-        // Where the checks don't see it.
-        let mut runner = program(&format!(
+        let found = errors(&format!(
             "fn change(req) {{ {change}; }}
              route(\"/\").on_response(|r, res| change(r)).to(\"web\");"
+        ));
+        assert!(found.contains("comes here through `change`"), "{found}");
+        // Where the checks don't see it.
+        let mut runner = program(&format!(
+            "fn change(o) {{ let req = o.of; {change}; }}
+             route(\"/\").on_response(|r, res| change(#{{ of: r }})).to(\"web\");"
         ));
         assert!(on_response(&mut runner, &[]).is_err(), "{change}");
     }

@@ -130,11 +130,6 @@ fn tables_are_made_at_load_only() {
         "route(\"/\").respond(|req| respond(200, table(\"tenants.csv\", #{ key: \"host\" }).len()));",
     );
     inputs.files = Rc::new(MemoryFiles(HashMap::from(FILES)));
-    let mut runner = program_from(&inputs);
-    let mut request = edgewright_script::memory::MemoryRequest::new("GET", "a", "/");
-    let failure = runner.run(&mut request).unwrap_err();
-    assert!(
-        failure.message.contains("stands at the top level"),
-        "{failure}"
-    );
+    let found = try_load_from(&inputs).unwrap_err().to_string();
+    assert!(found.contains("it belongs to the top level"), "{found}");
 }
