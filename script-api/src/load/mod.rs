@@ -29,9 +29,7 @@ use std::{cell::RefCell, collections::HashSet, rc::Rc, sync::Arc};
 
 use rhai::{Engine, OptimizationLevel};
 
-#[cfg(test)]
-pub(crate) use inputs::AT_LOAD;
-pub(crate) use inputs::refuse_in_hooks;
+pub(crate) use inputs::{AT_LOAD, refuse_in_hooks};
 pub use inputs::{Environment, Inputs};
 
 use crate::{
