@@ -133,3 +133,11 @@ fn tables_are_made_at_load_only() {
     let found = try_load_from(&inputs).unwrap_err().to_string();
     assert!(found.contains("it belongs to the top level"), "{found}");
 }
+
+#[test]
+fn a_quote_that_is_not_closed_is_a_mistake() {
+    let mut inputs = inputs("const T = table(\"open.csv\");\nroute(\"/\").to(\"web\");");
+    inputs.files = Rc::new(MemoryFiles(HashMap::from([("open.csv", "a,\"b\nc,d\n")])));
+    let found = try_load_from(&inputs).unwrap_err().to_string();
+    assert!(found.contains("is not closed"), "{found}");
+}

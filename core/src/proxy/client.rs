@@ -191,6 +191,21 @@ pub(super) fn forward(session: &mut Session, trusted: &[IpNet], claims: bool) {
     }
 }
 
+/// Removes fields that CGI, WSGI and their like take for those by which proxies say whom they speak for:
+/// they make `_` of each `-`. Nobody sends these in good faith.
+#[cold]
+pub(super) fn remove_odd_claims(header: &mut RequestHeader) {
+    let is_odd = |name: &&HeaderName| {
+        let text = name.as_str();
+        let dashed = text.replace('_', "-");
+        text.contains('_') && (dashed.starts_with("x-forwarded-") || dashed.starts_with("x-real-"))
+    };
+    let odd: Vec<HeaderName> = header.headers.keys().filter(is_odd).cloned().collect();
+    for name in odd {
+        header.remove_header(&name);
+    }
+}
+
 /// Writes an address. Most are IPv4, and `Display` takes five times as long for those.
 fn push_address(text: &mut String, address: IpAddr) {
     match address {

@@ -58,6 +58,8 @@ pub(super) struct State {
     pub(super) attempts: u8,
     /// Whether `on_response` hooks have run: they run once.
     pub(super) response_hooks_done: bool,
+    /// Whether the header of the upstream's final response has come.
+    pub(super) has_response: bool,
     /// Whether the proxy made the response itself.
     pub(super) is_local: bool,
     /// Whether the hooks for a whole body have run: they run once.
@@ -159,6 +161,7 @@ impl Context {
                 informational: 0,
                 attempts: 0,
                 response_hooks_done: false,
+                has_response: false,
                 is_local: false,
                 body_hooks_done: false,
                 rare: None,

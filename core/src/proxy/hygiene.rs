@@ -59,6 +59,8 @@ pub struct Head<'a> {
 pub struct Seen {
     /// A field by which the client could claim to be a proxy: Forwarded, X-Forwarded-*, X-Real-IP.
     pub claims: bool,
+    /// A field that begins like one of these, with underscores.
+    pub odd_claims: bool,
     /// The Host is not in its normal form: capitals, a dot at its end, an IPv6 address.
     pub odd_host: bool,
     /// A Connection field names other fields.
@@ -213,6 +215,10 @@ fn check_fields(mut fields: &[u8], host_needed: bool, limits: &Limits) -> Result
             b'x' => {
                 seen.claims |=
                     begins_with(line, b"x-forwarded-") || begins_with(line, b"x-real-ip");
+                // CGI and WSGI take one spelling for the other.
+                seen.odd_claims |= begins_with(line, b"x_")
+                    || begins_with(line, b"x-forwarded_")
+                    || begins_with(line, b"x-real_");
             }
             _ => {}
         }

@@ -44,6 +44,11 @@ pub(super) async fn refuse(
         headers: Vec::new(),
         body: Bytes::new(),
     });
+    if refusal.status >= 500 {
+        let reason = &refusal.reason;
+        let failure = &mut state.rare().failure;
+        failure.get_or_insert_with(|| reason.clone().into_owned());
+    }
     if refusal.hook_failed {
         state.response_hooks_done = true;
         state.body_hooks_done = true;

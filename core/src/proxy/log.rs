@@ -41,8 +41,9 @@ pub(super) async fn run(
         return;
     };
     if let (Some(error), false) = (error, state.answered) {
-        let failure = error.to_string().chars().take(MOST_LOGGED).collect();
-        state.rare().failure = Some(failure);
+        // What the client was told says it in fewer words.
+        let failure = &mut state.rare().failure;
+        failure.get_or_insert_with(|| error.to_string().chars().take(MOST_LOGGED).collect());
     }
     let is_local = state.is_local;
     for &hook in &state.later(handle).on_log {

@@ -170,6 +170,9 @@ impl ProxyHttp for Edge {
             Admission::Proxy => {
                 let config = &context.handle.config;
                 if config.server.forwarded_headers {
+                    if context.state.seen.odd_claims {
+                        client::remove_odd_claims(session.req_header_mut());
+                    }
                     client::forward(session, &config.trusted_proxies, context.state.seen.claims);
                 }
                 Ok(false)
@@ -234,11 +237,15 @@ impl ProxyHttp for Edge {
 
     async fn request_body_filter(
         &self,
-        _session: &mut Session,
+        session: &mut Session,
         body: &mut Option<Bytes>,
         end: bool,
         context: &mut Context,
     ) -> Result<()> {
+        if session.was_upgraded() {
+            // What follows is no body but the other protocol.
+            return Ok(());
+        }
         let rare = context.state.rare.as_ref();
         if let Some(whole) = rare.and_then(|rare| rare.request_body.as_ref()) {
             whole.replace(body, end);
@@ -266,10 +273,11 @@ impl ProxyHttp for Edge {
             // What nobody asked for would become a tunnel past everything.
             return Err(Error::new_up(ErrorType::InvalidHTTPHeader));
         }
-        if (!response.status.is_informational() || status == 101)
-            && let Some(rare) = &mut context.state.rare
-        {
-            rare.watch = None;
+        if !response.status.is_informational() || status == 101 {
+            context.state.has_response = true;
+            if let Some(rare) = &mut context.state.rare {
+                rare.watch = None;
+            }
         }
         if !response.status.is_informational()
             && log::is_interested(&context.handle, &context.state)
@@ -364,7 +372,8 @@ impl ProxyHttp for Edge {
         if late {
             context.state.refusal = Some(Refusal::late());
         }
-        upstream::failed_in_use(peer, session, error, reused, late)
+        let is_final = late || context.state.has_response;
+        upstream::failed_in_use(peer, session, error, reused, is_final)
     }
 
     async fn fail_to_proxy(
@@ -390,6 +399,17 @@ impl ProxyHttp for Edge {
         }
         // Pingora closes the connection after this; the client is to know.
         session.set_keepalive(None);
+        if state.holds_response() && *error.etype() == ErrorType::HTTPStatus(200) {
+            // It is all there, only the client has not sent all of its own.
+            let released = bodies::release(session, handle, state).await;
+            if let Err(error) = released {
+                tracing::debug!("the client left before its answer: {error}");
+            }
+            return FailToProxy {
+                error_code: 200,
+                can_reuse_downstream: false,
+            };
+        }
         let (status, written) = if let Some(answer) = state.take_replacement() {
             let status = answer.status.as_u16();
             (status, local::answer(session, handle, state, answer).await)
@@ -420,6 +440,11 @@ impl ProxyHttp for Edge {
             let released = Box::pin(bodies::release(session, handle, state)).await;
             if let Err(error) = released {
                 session.set_keepalive(None);
+                if *error.etype() == ErrorType::WriteTimedout {
+                    self.shared.metrics.limit_hit(Limit::ResponseWriteTimeout);
+                }
+                let left = error.etype().as_str().to_owned();
+                context.state.rare().failure = Some(left);
                 tracing::debug!("the client left before its answer: {error}");
             }
         }

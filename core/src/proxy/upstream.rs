@@ -121,16 +121,17 @@ pub(super) fn connect_failed(context: &mut Context, mut error: Box<Error>) -> Bo
 /// Decides whether a request is sent again after a connection failed in use. Only when the
 /// upstream can't have acted on it twice: the method is idempotent (RFC 9110 section 9.2.2), all
 /// of the body that was sent can be sent again, and the connection was a kept one that the
-/// upstream had probably closed while it was idle. Never when it was cut for being `late`.
+/// upstream had probably closed while it was idle. Never when it was cut for being late, nor once the
+/// header of a response has come: the rest of another one must not follow it.
 pub(super) fn failed_in_use(
     peer: &HttpPeer,
     session: &Session,
     error: Box<Error>,
     reused: bool,
-    late: bool,
+    is_final: bool,
 ) -> Box<Error> {
     let mut error = error.more_context(format!("Peer: {peer}"));
-    if late {
+    if is_final {
         error.set_retry(false);
         return error;
     }

@@ -148,3 +148,21 @@ fn bodies_pass_both_ways_in_both_framings() {
         (200, "HELLO WORLD")
     );
 }
+
+/// CGI and WSGI make `_` of each `-`, so these would stand beside what the proxy says, or in its place.
+#[test]
+fn what_a_client_claims_with_underscores_goes_too() {
+    let web = Upstream::fixed("ok");
+    let proxy = serving(ROUTES).pool("web", web.address()).start();
+    let request = get("/")
+        .header("X_Forwarded_For", "2.2.2.2")
+        .header("x-forwarded_proto", "https")
+        .header("X_Real_IP", "3.3.3.3")
+        .header("X_Other", "1");
+    assert_eq!(proxy.send(&request).status, 200);
+    let seen = web.only_request();
+    for gone in ["x_forwarded_for", "x-forwarded_proto", "x_real_ip"] {
+        assert_eq!(seen.headers(gone), Vec::<String>::new(), "{gone}");
+    }
+    assert_eq!(seen.headers("x_other"), ["1"]);
+}

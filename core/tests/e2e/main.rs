@@ -26,6 +26,7 @@ mod configmap_swap;
 mod control_in_path;
 mod demo;
 mod deny_then_response;
+mod early_answers;
 mod endings;
 mod failing_upstream;
 mod fd_limit;

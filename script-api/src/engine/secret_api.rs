@@ -18,6 +18,12 @@ pub(super) fn register(engine: &mut Engine, longest: usize) {
         .register_type_with_name::<Local<Secret>>("Secret")
         .register_fn(FUNC_TO_STRING, |_: &mut Local<Secret>| HIDDEN)
         .register_fn(FUNC_TO_DEBUG, |_: &mut Local<Secret>| HIDDEN)
+        .register_fn("+", |_: &str, _: Local<Secret>| no_text())
+        .register_fn("+", |_: &mut Local<Secret>, _: &str| no_text())
+        .register_fn("==", |_: &str, _: Local<Secret>| not_compared())
+        .register_fn("==", |_: &mut Local<Secret>, _: &str| not_compared())
+        .register_fn("!=", |_: &str, _: Local<Secret>| not_compared())
+        .register_fn("!=", |_: &mut Local<Secret>, _: &str| not_compared())
         .register_fn(
             "text",
             move |secret: &mut Local<Secret>| -> NativeResult<ImmutableString> {
@@ -29,6 +35,18 @@ pub(super) fn register(engine: &mut Engine, longest: usize) {
                 Ok(text.into())
             },
         );
+}
+
+fn no_text() -> NativeResult<ImmutableString> {
+    Err(error(
+        "a secret is no text: write `SECRET.text()` where its text is wanted",
+    ))
+}
+
+fn not_compared() -> NativeResult<bool> {
+    Err(error(
+        "a secret is compared with `constant_time_eq`, which takes as long whatever is wrong",
+    ))
 }
 
 /// The secret in a value, when it is one.

@@ -29,9 +29,9 @@ pub(super) fn run(
     let mut global = engine.new_global_runtime_state();
     // A function of the program that is called like a method of routes can be handed over here, and not
     // called: Rhai would take it for the method.
-    let functions = ast.clone_functions_only_filtered(|_, _, _, name, parameters| {
-        !natives.hides_for_a_while(name, parameters)
-    });
+    let mut functions = ast.clone_functions_only();
+    functions
+        .retain_functions(|_, _, name, parameters| !natives.hides_for_a_while(name, parameters));
     global.lib.push(functions.shared_lib().clone());
     global.source = Some(source.main_file().into());
     let mut caches = Caches::new();

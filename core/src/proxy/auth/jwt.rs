@@ -157,6 +157,11 @@ fn field_value(claim: &Value) -> Option<HeaderValue> {
         }
         claim => plain(claim)?,
     };
+    // Blanks at its ends are no part of a field's value for whoever reads it (RFC 9110 section 5.5), and a
+    // hook would compare another text.
+    if text.trim_matches([' ', '\t']) != text {
+        return None;
+    }
     HeaderValue::from_bytes(text.as_bytes()).ok()
 }
 

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, header};
+use zstd::stream::raw::DParameter;
 
 /// Log of the window that a zstd body may ask for: 8 MiB, as for the Web (RFC 9659 section 3).
 const ZSTD_WINDOW: u32 = 23;
@@ -82,7 +83,8 @@ pub(super) enum Decoder {
     Gzip(flate2::write::MultiGzDecoder<Out>),
     Deflate(flate2::write::ZlibDecoder<Out>),
     Brotli(Box<brotli::DecompressorWriter<Out>>),
-    Zstd(zstd::stream::write::Decoder<'static, Out>),
+    /// Unlike the library's own `write::Decoder`, this one knows whether the last frame was whole.
+    Zstd(zstd::stream::zio::Writer<Out, zstd::stream::raw::Decoder<'static>>),
 }
 
 impl Decoder {
@@ -99,9 +101,9 @@ impl Decoder {
             Coding::Deflate => Self::Deflate(flate2::write::ZlibDecoder::new(out)),
             Coding::Brotli => Self::Brotli(Box::new(brotli::DecompressorWriter::new(out, BUFFER))),
             Coding::Zstd => {
-                let mut decoder = zstd::stream::write::Decoder::new(out)?;
-                decoder.window_log_max(ZSTD_WINDOW)?;
-                Self::Zstd(decoder)
+                let mut decoder = zstd::stream::raw::Decoder::new()?;
+                decoder.set_parameter(DParameter::WindowLogMax(ZSTD_WINDOW))?;
+                Self::Zstd(zstd::stream::zio::Writer::new(out, decoder))
             }
         })
     }
@@ -112,7 +114,7 @@ impl Decoder {
             Self::Gzip(decoder) => decoder.get_mut(),
             Self::Deflate(decoder) => decoder.get_mut(),
             Self::Brotli(decoder) => decoder.get_mut(),
-            Self::Zstd(decoder) => decoder.get_mut(),
+            Self::Zstd(decoder) => decoder.writer_mut(),
         }
     }
 
@@ -135,8 +137,7 @@ impl Decoder {
             Self::Gzip(decoder) => decoder.try_finish(),
             Self::Deflate(decoder) => decoder.try_finish(),
             Self::Brotli(decoder) => decoder.close(),
-            // Its flush says nothing of an end that is missing.
-            Self::Zstd(decoder) => decoder.flush(),
+            Self::Zstd(decoder) => decoder.finish(),
         };
         self.taken(finished)
     }
@@ -225,6 +226,19 @@ mod tests {
             let pushed = decoder.push(b"\xff\xffno such coding, whatever the header says");
             let outcome = pushed.and_then(|_| decoder.finish());
             assert_eq!(outcome.unwrap_err(), Fault::Broken, "{coding:?}");
+        }
+    }
+
+    #[test]
+    fn what_ends_too_early_is_an_error() {
+        for coding in CODINGS.into_iter().skip(1) {
+            let whole = coded(coding, TEXT);
+            for length in [1, whole.len() / 2, whole.len() - 1] {
+                let mut decoder = Decoder::new(coding, 1000).unwrap();
+                let pushed = decoder.push(&whole[..length]);
+                let outcome = pushed.and_then(|_| decoder.finish());
+                assert_eq!(outcome.unwrap_err(), Fault::Broken, "{coding:?} {length}");
+            }
         }
     }
 

@@ -38,6 +38,8 @@ pub(in crate::proxy) struct Held {
     header: Box<ResponseHeader>,
     body: BytesMut,
     decoder: Decoder,
+    /// Whether anything of the body has come: an empty one is coded in no way, whatever its header says.
+    has_begun: bool,
     kept: Kept,
 }
 
@@ -54,6 +56,7 @@ impl Held {
             header: Box::new(std::mem::replace(response, interim)),
             body: BytesMut::new(),
             decoder,
+            has_begun: false,
             kept: Kept::default(),
         })
     }
@@ -65,6 +68,7 @@ impl Held {
         body: usize,
         bodies: usize,
     ) -> Result<(), BodyFault> {
+        self.has_begun |= !piece.is_empty();
         let decoded = self.decoder.push(piece).map_err(BodyFault::from)?;
         self.kept
             .grow(decoded.len(), body, bodies)
@@ -78,7 +82,11 @@ impl Held {
         body: usize,
         bodies: usize,
     ) -> Result<(Box<ResponseHeader>, Whole), BodyFault> {
-        let rest = self.decoder.finish().map_err(BodyFault::from)?;
+        let rest = if self.has_begun {
+            self.decoder.finish().map_err(BodyFault::from)?
+        } else {
+            Bytes::new()
+        };
         self.kept
             .grow(rest.len(), body, bodies)
             .map_err(BodyFault::Full)?;

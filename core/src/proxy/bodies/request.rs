@@ -2,7 +2,7 @@
 
 use bytes::{Bytes, BytesMut};
 use http::{Version, header};
-use pingora_error::Error;
+use pingora_error::{Error, ErrorType};
 use pingora_http::RequestHeader;
 use pingora_proxy::Session;
 
@@ -22,6 +22,10 @@ use crate::{
 
 /// What Pingora keeps of a body to send it again, in bytes.
 const RETRY_BUFFER: usize = 64 * 1024;
+
+/// All of a body that is kept must be there within so many times the time for one read: a client that
+/// sends a byte now and then must not hold the room of others.
+const READS: u32 = 4;
 
 /// Room that is made in advance; the client's word about the length is not enough for more.
 const FIRST_ROOM: usize = 64 * 1024;
@@ -84,7 +88,10 @@ pub(in crate::proxy) async fn read(exchange: &mut Exchange<'_>) -> Result<(), Un
         body: script.body.min(most),
         bodies: script.bodies,
     };
-    let body = match whole(session, limits).await {
+    let time = handle.config.limits.request_read_timeout * READS;
+    let whole = tokio::time::timeout(time, whole(session, limits)).await;
+    let late = || Fault::Broken(Error::new_down(ErrorType::ReadTimedout));
+    let body = match whole.unwrap_or_else(|_| Err(late())) {
         Ok(body) => body,
         Err(fault) => {
             // What is left of the body is not worth reading.

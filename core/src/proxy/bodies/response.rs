@@ -146,12 +146,16 @@ pub(in crate::proxy) fn pass(
             let script = &handle.config.script;
             let pushed = held.push(&piece, script.body, script.bodies);
             state.rare().response_body = Some(ResponseBody::Held(held));
-            pushed.map_err(|fault| {
-                let refusal = refusal(handle, state, fault);
-                let status = refusal.status;
-                state.refusal = Some(refusal);
-                refused(status)
-            })
+            if let Err(fault) = pushed {
+                return Err(given_up(handle, state, fault));
+            }
+            if end && !session.is_body_done() {
+                // The client is still sending what the upstream has answered already. Whoever waits for
+                // the answer first, as with `Expect`, would wait for ever.
+                state.answered = true;
+                return Err(refused(200));
+            }
+            Ok(())
         }
         ResponseBody::Streams(mut streams) => {
             let passed = streams.pass(session, handle, state, &piece, end);
@@ -161,14 +165,25 @@ pub(in crate::proxy) fn pass(
                     *body = Some(bytes).filter(|bytes| !bytes.is_empty());
                     Ok(())
                 }
-                Err(Lost::Told) => Err(refused(500)),
-                Err(Lost::Fault(fault)) => {
-                    refusal(handle, state, fault);
+                Err(Lost::Told) => {
+                    state.refusal = Some(Refusal::hook_failed());
                     Err(refused(500))
                 }
+                Err(Lost::Fault(fault)) => Err(given_up(handle, state, fault)),
             }
         }
     }
+}
+
+/// Tells of a body that can't be taken; the client is told too, while nothing was sent.
+fn given_up(handle: &Handle, state: &mut State, fault: BodyFault) -> Box<Error> {
+    let refusal = refusal(handle, state, fault);
+    let status = refusal.status;
+    if let Some(rare) = &mut state.rare {
+        rare.response_body = None;
+    }
+    state.refusal = Some(refusal);
+    refused(status)
 }
 
 /// Why nothing can be made of a body.

@@ -83,6 +83,9 @@ pub(super) fn whole(
     let Some(coding) = chosen(session, generation, state, response) else {
         return Ok(body);
     };
+    if session.req_header().version == Version::HTTP_10 {
+        return Ok(body);
+    }
     mark(response, coding)?;
     Encoder::new(coding)
         .and_then(|encoder| encoder.finish(&body))
@@ -103,7 +106,7 @@ fn chosen(
     add_vary(response);
     let length = response.headers.get(header::CONTENT_LENGTH);
     let length: Option<u64> = length.and_then(|length| length.to_str().ok()?.parse().ok());
-    if length.is_some_and(|length| length < compress.min) {
+    if length.is_some_and(|length| length < compress.min.max(1)) {
         return None;
     }
     let headers = &session.req_header().headers;

@@ -36,6 +36,13 @@ struct Layout {
 }
 
 pub(super) fn read(text: &[u8], columns: &Columns) -> Result<HashMap<String, Frozen>, Wrong> {
+    // The reader takes all that follows for a part of the cell.
+    if memchr::memchr_iter(b'"', text).count() % 2 == 1 {
+        return Err(Wrong::new(
+            None,
+            "a `\"` is not closed; one inside a cell is written `\"\"`",
+        ));
+    }
     let mut reader = ReaderBuilder::new()
         .has_headers(false)
         // Rows of another length are found here, and shown with their line.
