@@ -1,20 +1,39 @@
 //! Upstreams that answer before they have the whole request, and what becomes of both.
 
 use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener};
 
 use crate::support::client::{Connection, get};
 use crate::support::launch::serving;
-use crate::support::upstream::{Action, Upstream, answer, ok};
+use crate::support::upstream::{Action, Upstream, ok};
 use crate::support::wait::{Gate, SOON};
+
+/// An upstream that answers each request as soon as it has its header.
+fn hasty() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        while let Ok((mut stream, _)) = listener.accept() {
+            let mut head = Vec::new();
+            let mut byte = [0];
+            while !head.ends_with(b"\r\n\r\n") && stream.read_exact(&mut byte).is_ok() {
+                head.extend(byte);
+            }
+            let _ = stream.write_all(b"HTTP/1.1 401 No\r\nContent-Length: 5\r\n\r\nearly");
+            // Open until the proxy closes it.
+            let _ = stream.read(&mut byte);
+        }
+    });
+    address
+}
 
 /// The client waits for the answer before it sends its body: a response that is kept for hooks is sent.
 #[test]
 fn an_answer_to_whoever_expects_one_is_not_kept_for_ever() {
-    let web = Upstream::start(|_| answer(401, &[], "early"));
     let proxy = serving(
         r#"route("/").on_response_body(|req, res| res.set_body(res.body().text() + "!")).to("web");"#,
     )
-    .pool("web", web.address())
+    .pool("web", hasty())
     .start();
     let mut connection = Connection::open(proxy.address()).unwrap();
     connection

@@ -160,12 +160,6 @@ fn forward_cache(
         }
     };
     let key = key.unwrap_or_else(|| headers.to_vec());
-    if let Some(name) = headers.iter().find(|name| !key.contains(name)) {
-        return Err(format!(
-            "`{name}` is sent and is not in `cache_key`: one client would get what was decided about \
-             another; add it, or leave `cache_key` away"
-        ));
-    }
     if whole_route && key.is_empty() {
         return Err(
             "with `cache_scope: \"route\"` and no `cache_key`, one client's answer would be that of \

@@ -51,7 +51,9 @@ pub(super) async fn check(
     let route = exchange.state.route;
     let answers = route.and_then(|route| exchange.handle.forward_answers(route).cloned());
     match (&forward.rules.cache, answers) {
-        (Some(cache), Some(answers)) => kept_or_asked(forward, cache, &answers, exchange).await,
+        (Some(cache), Some(answers)) if has_key(cache, exchange) => {
+            kept_or_asked(forward, cache, &answers, exchange).await
+        }
         _ => match ask(forward, exchange).await? {
             Said::Passed(passed) => Ok(Arc::new(passed)),
             Said::Refused(answer) => Err(Denied::Answer(answer)),
@@ -116,6 +118,13 @@ async fn kept_or_asked(
         }
         return said;
     }
+}
+
+/// Whether the request has any of the fields by which answers are told apart. Without one it could be
+/// anybody's, and an answer about it counts for nobody else.
+fn has_key(cache: &ForwardCache, exchange: &Exchange<'_>) -> bool {
+    let headers = &exchange.session.req_header().headers;
+    cache.key.is_empty() || cache.key.iter().any(|name| headers.contains_key(name))
 }
 
 /// Which other requests an answer to this one counts for.
