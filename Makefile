@@ -33,6 +33,15 @@ soak: ## all tests, with the long forms of those that have one
 	@scripts/install.sh test
 	@EDGEWRIGHT_SOAK=1 scripts/test.sh
 
+# What `make fuzz` runs, and for how long each.
+FUZZ ?= all
+SECONDS_EACH ?= 1200
+
+.PHONY: fuzz
+fuzz: ## feeds each parser with nonsense for 20 minutes (FUZZ=path SECONDS_EACH=60 for one, shorter)
+	@scripts/install.sh build
+	@scripts/fuzz.sh $(FUZZ) $(SECONDS_EACH)
+
 .PHONY: check
 check: ## formatting and clippy, warnings denied
 	@scripts/install.sh build

@@ -29,6 +29,7 @@ needs_of() {
     case $1 in
     build)
         need cc build-essential
+        need c++ build-essential # libFuzzer, and what else is C++
         need make build-essential
         need cmake cmake # zlib-ng, which Pingora builds
         need pkg-config pkg-config

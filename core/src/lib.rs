@@ -9,6 +9,9 @@ pub mod commands;
 pub mod config;
 pub mod dns;
 pub mod files;
+#[doc(hidden)]
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 pub mod generation;
 pub mod jwks;
 pub mod lifecycle;

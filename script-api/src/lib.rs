@@ -10,6 +10,9 @@ pub mod cookie;
 pub mod diagnostic;
 pub mod engine;
 pub mod frozen;
+#[doc(hidden)]
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 pub mod jwt;
 pub mod lint;
 pub mod load;

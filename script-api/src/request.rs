@@ -178,14 +178,15 @@ pub(crate) fn form_decode(text: &str) -> Cow<'_, str> {
 }
 
 /// The value of the first cookie called `name` in one Cookie header (RFC 6265 section 5.4); quotes
-/// around a value are not part of it.
+/// around a value are not part of it, and white space is that of ASCII only: who changes or removes
+/// the cookie, and the filter `.jwt`, must find the same one.
 pub fn cookie_value<'c>(header: &'c str, name: &str) -> Option<&'c str> {
     header
         .split(';')
-        .filter_map(|pair| pair.trim().split_once('='))
-        .find(|(key, _)| key.trim_end() == name)
+        .filter_map(|pair| pair.trim_ascii().split_once('='))
+        .find(|(key, _)| key.trim_ascii_end() == name)
         .map(|(_, value)| {
-            let value = value.trim_start();
+            let value = value.trim_ascii_start();
             value
                 .strip_prefix('"')
                 .and_then(|inner| inner.strip_suffix('"'))
@@ -214,6 +215,9 @@ mod tests {
         assert_eq!(cookie_value(header, "c"), Some("3"));
         assert_eq!(cookie_value(header, "flag"), None);
         assert_eq!(cookie_value(header, "A"), None);
+        // `cookies::without` doesn't find these either.
+        assert_eq!(cookie_value("\u{a0}a=1; a\u{85}=2", "a"), None);
+        assert_eq!(cookies::without("\u{a0}a=1".as_bytes(), "a"), None);
     }
 
     #[test]

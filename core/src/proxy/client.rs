@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use http::{
-    HeaderName, HeaderValue,
+    HeaderMap, HeaderName, HeaderValue,
     header::{CONNECTION, HOST},
 };
 use ipnet::IpNet;
@@ -35,10 +35,15 @@ pub(super) fn ip(session: &Session, trusted: &[IpNet]) -> IpAddr {
     let Some(peer) = peer_ip(session) else {
         return IpAddr::V4(Ipv4Addr::UNSPECIFIED);
     };
+    behind(peer, &session.req_header().headers, trusted)
+}
+
+/// The right-most address that is not trusted, seen from `peer`.
+pub(super) fn behind(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> IpAddr {
     if !is_trusted(peer, trusted) {
         return peer;
     }
-    let lines = session.req_header().headers.get_all(X_FORWARDED_FOR);
+    let lines = headers.get_all(X_FORWARDED_FOR);
     // Several lines read as one list (RFC 9110 section 5.3), so the last line is the nearest.
     let lines: Vec<&HeaderValue> = lines.into_iter().collect();
     let hops = lines.iter().rev().flat_map(|line| {

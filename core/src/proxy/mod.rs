@@ -14,6 +14,9 @@ mod compress;
 mod context;
 mod deadline;
 mod filters;
+#[doc(hidden)]
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 mod gates;
 mod hooks;
 pub mod hygiene;

@@ -103,7 +103,7 @@ fn encode(coding: &Encoding, data: &[u8], longest: usize) -> NativeResult<Dynami
 
 /// `()` when `data` is not in the coding. Strict, so that no two texts are the same bytes: no spaces,
 /// and no bits beyond the end (RFC 4648 sections 3.3 and 3.5).
-fn decode(coding: &Encoding, data: &[u8], most: usize) -> NativeResult<Dynamic> {
+pub(crate) fn decode(coding: &Encoding, data: &[u8], most: usize) -> NativeResult<Dynamic> {
     let Ok(len) = coding.decode_len(data.len()) else {
         return Ok(Dynamic::UNIT);
     };
@@ -135,7 +135,7 @@ fn escape(
 }
 
 /// `()` when a `%` is not followed by two digits, or the bytes are not UTF-8.
-fn url_decode(data: &[u8], longest: usize) -> NativeResult<Dynamic> {
+pub(crate) fn url_decode(data: &[u8], longest: usize) -> NativeResult<Dynamic> {
     // Three bytes become one at the most.
     if data.len() / 3 > longest {
         return Err(too_long());
@@ -197,7 +197,7 @@ fn form_field(name: &str, value: &Dynamic, to: &mut String, longest: usize) -> N
 }
 
 /// The fields of a form; a name that stands there several times has an array. `()` when it is not UTF-8.
-fn form_parse(data: &[u8], longest: usize, most: usize) -> NativeResult<Dynamic> {
+pub(crate) fn form_parse(data: &[u8], longest: usize, most: usize) -> NativeResult<Dynamic> {
     let Ok(text) = std::str::from_utf8(data) else {
         return Ok(Dynamic::UNIT);
     };

@@ -18,12 +18,12 @@ const LONGEST: usize = 1024 * 1024;
 /// How deep arrays and maps may be nested in a value that is written.
 const MAX_DEPTH: usize = 64;
 
-/// Reads JSON. `string` bounds the bytes of each text, `items` the elements of each array and object;
+/// Reads JSON. `string` bounds the bytes of each text, names included, `items` the elements of each array and object;
 /// the whole is bounded by what the hook may hold.
 ///
 /// # Errors
 /// When it is no JSON, or larger than allowed.
-pub(super) fn decode(text: &[u8], string: usize, items: usize) -> Result<Dynamic, String> {
+pub(crate) fn decode(text: &[u8], string: usize, items: usize) -> Result<Dynamic, String> {
     let mut reader = serde_json::Deserializer::from_slice(text);
     let value = Value { string, items }
         .deserialize(&mut reader)
@@ -36,7 +36,7 @@ pub(super) fn decode(text: &[u8], string: usize, items: usize) -> Result<Dynamic
 ///
 /// # Errors
 /// When it holds what is no plain data, or would be longer than 1 MiB.
-pub(super) fn encode(value: &Dynamic) -> Result<Vec<u8>, String> {
+pub(crate) fn encode(value: &Dynamic) -> Result<Vec<u8>, String> {
     encode_within(value, LONGEST)
 }
 
@@ -174,6 +174,16 @@ struct Value {
 }
 
 impl Value {
+    fn fits<E: Error>(self, text: &str) -> Result<(), E> {
+        if text.len() > self.string {
+            return Err(E::custom(format_args!(
+                "a text of more than {} bytes",
+                self.string
+            )));
+        }
+        Ok(())
+    }
+
     fn room<E: Error>(self, items: usize) -> Result<(), E> {
         if items >= self.items {
             return Err(E::custom(format_args!(
@@ -226,12 +236,7 @@ impl<'de> Visitor<'de> for Value {
     }
 
     fn visit_str<E: Error>(self, value: &str) -> Result<Dynamic, E> {
-        if value.len() > self.string {
-            return Err(E::custom(format_args!(
-                "a text of more than {} bytes",
-                self.string
-            )));
-        }
+        self.fits(value)?;
         Ok(ImmutableString::from(value).into())
     }
 
@@ -248,6 +253,7 @@ impl<'de> Visitor<'de> for Value {
         let mut map = Map::new();
         while let Some(key) = entries.next_key::<String>()? {
             self.room(map.len())?;
+            self.fits(&key)?;
             let value = entries.next_value_seed(self)?;
             map.insert(key.into(), value);
         }
@@ -287,6 +293,8 @@ mod tests {
         let wide = r#"{"a":1,"b":2,"c":3,"d":4}"#;
         assert!(read(wide).unwrap_err().contains("more than 3 items"));
         assert!(read("\"123456789\"").unwrap_err().contains("8 bytes"));
+        let name = r#"{"123456789": 1}"#;
+        assert!(read(name).unwrap_err().contains("8 bytes"));
         let deep = "[".repeat(1000);
         assert!(read(&deep).unwrap_err().contains("recursion"));
     }

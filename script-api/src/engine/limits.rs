@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+/// Operations of the top level. A fuzzer tries thousands of programs, many of which are endless loops.
+const LOADING_OPERATIONS: u64 = if cfg!(fuzzing) { 100_000 } else { 50_000_000 };
+
 /// Bounds of one hook call, and of the sizes of values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
@@ -55,7 +58,7 @@ impl Limits {
     /// What the top level may use: it runs once, off the request path.
     pub fn for_loading(&self) -> Self {
         Self {
-            operations: 50_000_000,
+            operations: LOADING_OPERATIONS,
             time: Duration::from_secs(5),
             wall_time: Duration::from_secs(30),
             memory: self.memory.max(256 * 1024 * 1024),

@@ -35,7 +35,7 @@ pub(super) async fn check(basic: &BasicAuth, exchange: &mut Exchange<'_>) -> Res
 }
 
 /// Name and password, when the request has exactly one field that holds them as it should.
-fn credentials(headers: &HeaderMap) -> Option<(String, Vec<u8>)> {
+pub(in crate::proxy) fn credentials(headers: &HeaderMap) -> Option<(String, Vec<u8>)> {
     let Occurs::Once(value) = fields::only(headers, &header::AUTHORIZATION) else {
         return None;
     };

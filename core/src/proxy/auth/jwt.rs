@@ -23,7 +23,7 @@ use crate::proxy::hooks::Exchange;
 
 /// What a request shows.
 #[derive(Debug, PartialEq, Eq)]
-enum Shown<'h> {
+pub(in crate::proxy) enum Shown<'h> {
     Nothing,
     Token(Cow<'h, str>),
     /// Something, and no token: or more than one.
@@ -86,7 +86,7 @@ pub(super) fn field_to_remove(jwt: &JwtAuth) -> Option<&HeaderName> {
     }
 }
 
-fn shown<'h>(from: &TokenFrom, request: &'h RequestHeader) -> Shown<'h> {
+pub(in crate::proxy) fn shown<'h>(from: &TokenFrom, request: &'h RequestHeader) -> Shown<'h> {
     let headers = &request.headers;
     let text = |bytes: &'h [u8]| match std::str::from_utf8(bytes) {
         Ok(token) if !token.is_empty() => Shown::Token(Cow::Borrowed(token)),

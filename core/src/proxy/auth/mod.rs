@@ -2,11 +2,11 @@
 //! order. All that a route has must let a request through; whatever can't be decided does not.
 
 mod answers;
-mod basic;
+pub(super) mod basic;
 mod fields;
 mod flights;
 mod forward;
-mod jwt;
+pub(super) mod jwt;
 pub(super) mod passwords;
 
 use edgewright_script::{answer::Answer, program::Auth};

@@ -5,13 +5,13 @@
 //! all of it, header too, until the hooks have seen it; [`stream`] hands it on piece by piece.
 //! [`kept`] counts what is kept; [`coding`] undoes `Content-Encoding`.
 
-mod coding;
+pub(super) mod coding;
 mod held;
 mod kept;
 mod replay;
 pub(super) mod request;
 pub(super) mod response;
-mod stream;
+pub(super) mod stream;
 
 pub(crate) use kept::kept_bytes;
 

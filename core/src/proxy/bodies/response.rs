@@ -187,7 +187,7 @@ fn given_up(handle: &Handle, state: &mut State, fault: BodyFault) -> Box<Error> 
 }
 
 /// Why nothing can be made of a body.
-pub(super) enum Lost {
+pub(in crate::proxy) enum Lost {
     /// A hook failed, which was told.
     Told,
     /// The body can't be taken.
@@ -196,7 +196,7 @@ pub(super) enum Lost {
 
 /// Why a body can't be taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum BodyFault {
+pub(in crate::proxy) enum BodyFault {
     Full(Full),
     Broken,
 }

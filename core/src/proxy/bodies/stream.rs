@@ -35,7 +35,7 @@ pub(in crate::proxy) struct Streams {
 }
 
 /// One hook, and what it is shown again.
-struct Stage {
+pub(in crate::proxy) struct Stage {
     hook: BodyHook,
     held: Bytes,
 }
@@ -43,10 +43,7 @@ struct Stage {
 impl Streams {
     pub(super) fn new(later: &Later, decoder: Decoder, header: ResponseHeader) -> Self {
         let hooks = later.on_response_body.iter();
-        let stages = hooks.map(|&hook| Stage {
-            hook,
-            held: Bytes::new(),
-        });
+        let stages = hooks.map(|&hook| Stage::new(hook));
         Self {
             header,
             decoder,
@@ -103,7 +100,16 @@ fn piece_of(hook: HookId, exchange: &mut Exchange<'_>) -> Result<Bytes, Lost> {
 }
 
 impl Stage {
-    fn pass(
+    /// Before the first piece.
+    pub(in crate::proxy) fn new(hook: BodyHook) -> Self {
+        Self {
+            hook,
+            held: Bytes::new(),
+        }
+    }
+
+    /// Takes a piece, runs the hook over what it may see of it, and gives what goes on.
+    pub(in crate::proxy) fn pass(
         &mut self,
         piece: &Bytes,
         end: bool,
@@ -212,13 +218,10 @@ mod tests {
 
     /// A body in pieces through a hook that replaces `from` with `to`.
     fn replaced(pieces: &[&str], from: &str, to: &str, hold: usize) -> String {
-        let mut stage = Stage {
-            hook: BodyHook {
-                hook: HookId::default(),
-                stream: Some(hold),
-            },
-            held: Bytes::new(),
-        };
+        let mut stage = Stage::new(BodyHook {
+            hook: HookId::default(),
+            stream: Some(hold),
+        });
         let mut run = |bytes: Bytes, _: bool| {
             let text = std::str::from_utf8(&bytes).unwrap();
             Ok::<_, Lost>(Bytes::from(text.replace(from, to)))

@@ -4,7 +4,7 @@ use edgewright_script::program::ContentCoding;
 
 /// The coding that a client likes most, of those that are offered; the first one where it likes several
 /// the same. `None` when it wants none.
-pub(super) fn best<'l>(
+pub(in crate::proxy) fn best<'l>(
     lines: impl Iterator<Item = &'l str>,
     offered: &[ContentCoding],
 ) -> Option<ContentCoding> {

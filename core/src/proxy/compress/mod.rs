@@ -1,6 +1,6 @@
 //! `.compress`: responses of a route that are compressed for clients that want it.
 
-mod accepted;
+pub(super) mod accepted;
 mod encoder;
 
 use bytes::Bytes;

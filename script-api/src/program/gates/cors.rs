@@ -139,7 +139,7 @@ impl Origin {
         }
         let wildcard = authority.strip_prefix("*.");
         let named = wildcard.unwrap_or(authority);
-        if scheme.is_empty() || !is_authority(named) {
+        if !is_scheme(scheme) || !is_authority(named) {
             return Err(format!(
                 "`{text}` is no origin: write \"https://app.example\", \"http://localhost:3000\" or, \
                  for one label of any name, \"https://*.example.com\""
@@ -171,6 +171,14 @@ impl Origin {
             .and_then(|rest| rest.strip_suffix(end.as_str()));
         label.is_some_and(is_label)
     }
+}
+
+/// RFC 3986 section 3.1, in lower case.
+fn is_scheme(text: &str) -> bool {
+    let known = |byte: u8| {
+        byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'+' | b'-' | b'.')
+    };
+    text.starts_with(|first: char| first.is_ascii_lowercase()) && text.bytes().all(known)
 }
 
 /// Host and port as they stand in an origin; an IPv6 address has brackets.
@@ -315,6 +323,8 @@ mod tests {
             ("https://*.*.example.com", "is no origin"),
             ("https://a b", "is no origin"),
             ("https://", "is no origin"),
+            ("ht tps://a.test", "is no origin"),
+            ("://a.test", "is no origin"),
             ("https://a:99999", "is no origin"),
             ("https://user@a.test", "is no origin"),
             ("https://b\u{fc}cher.example", "is no origin"),
