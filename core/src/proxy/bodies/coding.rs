@@ -14,7 +14,7 @@ const BUFFER: usize = 16 * 1024;
 
 /// The coding of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Coding {
+pub(in crate::proxy) enum Coding {
     /// None.
     Identity,
     Gzip,
@@ -26,7 +26,7 @@ pub(super) enum Coding {
 
 impl Coding {
     /// The coding of a response; `None` when it is one that can't be undone, or several.
-    pub(super) fn of(headers: &HeaderMap) -> Option<Self> {
+    pub(in crate::proxy) fn of(headers: &HeaderMap) -> Option<Self> {
         let mut lines = headers.get_all(header::CONTENT_ENCODING).into_iter();
         let Some(line) = lines.next() else {
             return Some(Self::Identity);
@@ -47,7 +47,7 @@ impl Coding {
 }
 
 /// What is decoded so far and was not taken yet, up to a bound.
-pub(super) struct Out {
+pub(in crate::proxy) struct Out {
     bytes: BytesMut,
     most: usize,
     is_full: bool,
@@ -70,7 +70,7 @@ impl Write for Out {
 
 /// Why a body can't be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(in crate::proxy) enum Fault {
     /// It would be longer than allowed.
     TooLarge,
     /// It is not what its header says, or ends too early.
@@ -78,7 +78,7 @@ pub(super) enum Fault {
 }
 
 /// Decodes a body that comes in pieces.
-pub(super) enum Decoder {
+pub(in crate::proxy) enum Decoder {
     Identity(Out),
     Gzip(flate2::write::MultiGzDecoder<Out>),
     Deflate(flate2::write::ZlibDecoder<Out>),
@@ -89,7 +89,7 @@ pub(super) enum Decoder {
 
 impl Decoder {
     /// For a body of which `most` decoded bytes at a time are taken.
-    pub(super) fn new(coding: Coding, most: usize) -> io::Result<Self> {
+    pub(in crate::proxy) fn new(coding: Coding, most: usize) -> io::Result<Self> {
         let out = Out {
             bytes: BytesMut::new(),
             most,
@@ -119,7 +119,7 @@ impl Decoder {
     }
 
     /// Takes a piece of the body as it came, and gives what is decoded by it.
-    pub(super) fn push(&mut self, piece: &[u8]) -> Result<Bytes, Fault> {
+    pub(in crate::proxy) fn push(&mut self, piece: &[u8]) -> Result<Bytes, Fault> {
         let written = match self {
             Self::Identity(out) => out.write_all(piece),
             Self::Gzip(decoder) => decoder.write_all(piece).and_then(|()| decoder.flush()),
@@ -131,7 +131,7 @@ impl Decoder {
     }
 
     /// Says that the body is over, and gives the rest.
-    pub(super) fn finish(&mut self) -> Result<Bytes, Fault> {
+    pub(in crate::proxy) fn finish(&mut self) -> Result<Bytes, Fault> {
         let finished = match self {
             Self::Identity(_) => Ok(()),
             Self::Gzip(decoder) => decoder.try_finish(),
