@@ -4,7 +4,7 @@
 
 mod support;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use edgewright_script::{
     engine::{FailureKind, Interpreter, Limits},
@@ -12,7 +12,7 @@ use edgewright_script::{
     memory::{MemoryRequest, MemoryResponse},
     program::Match,
 };
-use support::{Runner, inputs, program};
+use support::{Runner, inputs, program, program_of};
 
 fn failure(edge: &mut Runner, path: &str) -> (FailureKind, String) {
     let failure = edge
@@ -71,7 +71,7 @@ fn what_could_be_a_lost_refusal_is_a_failure() {
 
 #[test]
 fn what_runs_away_is_stopped() {
-    let mut edge = program(
+    let mut inputs = inputs(
         r#"
         route("/loop").on_request(|req| { loop {} }).to("web");
         route("/caught").on_request(|req| { try { loop {} } catch {} }).to("web");
@@ -94,6 +94,10 @@ fn what_runs_away_is_stopped() {
         fn down(n) { down(n + 1) }
         "#,
     );
+    // A slow machine must not run out of time before it runs out of what is asked about.
+    inputs.limits.time = Duration::from_secs(10);
+    inputs.limits.wall_time = Duration::from_secs(60);
+    let mut edge = program_of(&inputs);
     for (path, kind) in [
         ("/loop", FailureKind::Operations),
         ("/caught", FailureKind::Operations),
