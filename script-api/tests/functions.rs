@@ -94,6 +94,7 @@ fn codings() {
     }
     for coded in [
         "from_base64(\"Zg\")",
+        "from_base64(\"es0=es0=\")",
         "from_hex(\"0g\")",
         "url_decode(\"%f\")",
         "form_parse(from_hex(\"ff\"))",
