@@ -57,10 +57,10 @@ fn others(line: &[u8], name: &str) -> Vec<Vec<u8>> {
         end.is_none_or(|end| pair[..end].trim_ascii() != name.as_bytes())
     });
     let mut pairs: Vec<Vec<u8>> = pairs.map(<[u8]>::to_vec).collect();
+    // Nothing between two `;` is no cookie, and may go.
+    pairs.retain(|pair| !pair.trim_ascii().is_empty());
     if let Some(first) = pairs.first_mut() {
         *first = first.trim_ascii_start().to_vec();
     }
-    // Nothing at all is one empty text.
-    pairs.retain(|pair| !pair.is_empty());
     pairs
 }

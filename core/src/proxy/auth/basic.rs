@@ -40,6 +40,11 @@ pub(in crate::proxy) fn credentials(headers: &HeaderMap) -> Option<(String, Vec<
         return None;
     };
     let coded = fields::behind_scheme(value, "Basic")?;
+    // The library also takes several texts behind each other, each with its padding.
+    let padding = coded.iter().position(|&byte| byte == b'=');
+    if padding.is_some_and(|at| at + 2 < coded.len()) {
+        return None;
+    }
     let decoded = BASE64.decode(coded).ok()?;
     let colon = decoded.iter().position(|&byte| byte == b':')?;
     let (user, password) = (&decoded[..colon], &decoded[colon + 1..]);
@@ -83,6 +88,7 @@ mod tests {
             "Basic",
             "Basic !",
             "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ",
+            "Basic YTo=YQ==",
             "Bearer QWxhZGRpbjpvcGVuIHNlc2FtZQ==",
             &basic("nocolon"),
             &basic("a\0:b"),

@@ -57,10 +57,14 @@ pub fn coded_body(input: &[u8]) {
 /// What is decoded from pieces is what is decoded from the whole.
 fn in_pieces(coding: Coding, body: &[u8], size: usize) {
     let whole = decoded(coding, body, body.len().max(1));
-    // More is taken altogether, a piece at a time.
-    if whole != Err(Fault::TooLarge) {
-        let pieces = decoded(coding, body, size);
-        assert_eq!(whole, pieces, "{coding:?} in pieces of {size}");
+    let pieces = decoded(coding, body, size);
+    match (&whole, &pieces) {
+        // More is taken altogether, a piece at a time.
+        (Err(Fault::TooLarge), _) => {}
+        // libzstd forgets to compare the length in a frame's header when the last block is empty,
+        // unless it gets the frame at once.
+        (Err(Fault::Broken), Ok(_)) if coding == Coding::Zstd => {}
+        _ => assert_eq!(whole, pieces, "{coding:?} in pieces of {size}"),
     }
 }
 
