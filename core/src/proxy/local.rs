@@ -101,7 +101,6 @@ async fn finish(
         header.insert_header(header::DATE, date)?;
     }
     body = compress::whole(session, handle, state, &mut header, body)?;
-    header.remove_header(&header::CONTENT_LENGTH);
     if !bodiless(header.status) {
         header.insert_header(header::CONTENT_LENGTH, HeaderValue::from(body.len()))?;
     }

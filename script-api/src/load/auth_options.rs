@@ -5,7 +5,8 @@ use std::time::Duration;
 use http::{HeaderName, HeaderValue};
 use rhai::Map;
 
-use crate::{answer::header_name, suggest::nearest};
+use super::options::check_names;
+use crate::answer::header_name;
 
 /// The most names in one option.
 const MOST_NAMES: usize = 64;
@@ -20,16 +21,7 @@ impl AuthOptions {
     /// # Errors
     /// Names an option that the filter doesn't have.
     pub(super) fn new(of: &'static str, given: Map, known: &[&str]) -> Result<Self, String> {
-        let mut names = given.keys();
-        if let Some(unknown) = names.find(|name| !known.contains(&name.as_str())) {
-            let near = nearest(unknown, known.iter().copied());
-            let hint = near.map(|near| format!(" (did you mean `{near}`?)"));
-            return Err(format!(
-                "`{of}` has no option `{unknown}`{}; it has {}",
-                hint.unwrap_or_default(),
-                known.join(", "),
-            ));
-        }
+        check_names(of, &given, known)?;
         Ok(Self { of, given })
     }
 

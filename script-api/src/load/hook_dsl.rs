@@ -5,10 +5,11 @@ use rhai::{Engine, FnPtr, Map, NativeCallContext};
 
 use super::{
     draft::{Draft, HookDraft, SharedDraft},
+    options::check_names,
     route_dsl::RouteHandle,
     site_dsl::SiteHandle,
 };
-use crate::{program::HookKind, suggest::nearest};
+use crate::program::HookKind;
 
 /// Hooks that a route, a site and the whole program can have.
 const KINDS: [HookKind; 5] = [
@@ -132,16 +133,7 @@ fn stream(
 
 /// How many bytes are kept back at the end of a piece; `None` when the hook wants the whole body.
 fn held(options: &Map) -> Result<Option<usize>, String> {
-    for name in options.keys() {
-        if !OPTIONS.contains(&name.as_str()) {
-            let near = nearest(name, OPTIONS);
-            let near = near.map(|near| format!("; did you mean `{near}`?"));
-            return Err(format!(
-                "`on_response_body` has no option `{name}`{}",
-                near.unwrap_or_default()
-            ));
-        }
-    }
+    check_names(HookKind::OnResponseBody.name(), options, &OPTIONS)?;
     let streams = match options.get("stream") {
         None => false,
         Some(stream) => stream

@@ -20,16 +20,7 @@ pub(super) struct Options {
 impl Options {
     /// `given` for the native `of`, which knows these.
     pub(super) fn new(of: &'static str, given: Map, known: &[&str]) -> Result<Self, String> {
-        let mut names = given.keys();
-        if let Some(unknown) = names.find(|name| !known.contains(&name.as_str())) {
-            let near = nearest(unknown, known.iter().copied());
-            let hint = near.map(|near| format!(" (did you mean `{near}`?)"));
-            return Err(format!(
-                "`{of}` has no option `{unknown}`{}; it has {}",
-                hint.unwrap_or_default(),
-                known.join(", "),
-            ));
-        }
+        check_names(of, &given, known)?;
         Ok(Self { of, given })
     }
 
@@ -91,6 +82,24 @@ impl Options {
     fn name(&self, option: &str) -> String {
         format!("`{option}` of `{}`", self.of)
     }
+}
+
+/// Whether all that was `given` for the native `of` are options that it has.
+///
+/// # Errors
+/// Names one that it doesn't have, and those that it has.
+pub(super) fn check_names(of: &str, given: &Map, known: &[&str]) -> Result<(), String> {
+    let mut names = given.keys();
+    let Some(unknown) = names.find(|name| !known.contains(&name.as_str())) else {
+        return Ok(());
+    };
+    let near = nearest(unknown, known.iter().copied());
+    let hint = near.map(|near| format!(" (did you mean `{near}`?)"));
+    Err(format!(
+        "`{of}` has no option `{unknown}`{}; it has {}",
+        hint.unwrap_or_default(),
+        known.join(", "),
+    ))
 }
 
 fn text_of(what: &str, given: &Dynamic) -> Result<String, String> {

@@ -34,7 +34,9 @@ pub(super) fn prepare(
     state: &mut State,
     response: &mut ResponseHeader,
 ) -> Result<()> {
-    let Some(coding) = chosen(session, generation, state, response) else {
+    let length = response.headers.get(header::CONTENT_LENGTH);
+    let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
+    let Some(coding) = chosen(session, generation, state, response, length) else {
         return Ok(());
     };
     // Nothing tells the client where a body without a length ends but chunks, or the connection's end.
@@ -79,8 +81,8 @@ pub(super) fn whole(
     response: &mut ResponseHeader,
     body: Bytes,
 ) -> Result<Bytes> {
-    let _ = response.insert_header(header::CONTENT_LENGTH, body.len());
-    let Some(coding) = chosen(session, generation, state, response) else {
+    let length = Some(body.len() as u64);
+    let Some(coding) = chosen(session, generation, state, response, length) else {
         return Ok(body);
     };
     if session.req_header().version == Version::HTTP_10 {
@@ -92,20 +94,19 @@ pub(super) fn whole(
         .map_err(broken)
 }
 
-/// The coding of a response; `None` when it stays as it is. Says to caches that it depends on the request.
+/// The coding of a response, whose body has this length when it is known; `None` when it stays as it is. Says to caches that it depends on the request.
 fn chosen(
     session: &Session,
     generation: &Generation,
     state: &State,
     response: &mut ResponseHeader,
+    length: Option<u64>,
 ) -> Option<ContentCoding> {
     let compress = generation.route(state.route?).compress.as_deref()?;
     if !fits(compress, response) {
         return None;
     }
     add_vary(response);
-    let length = response.headers.get(header::CONTENT_LENGTH);
-    let length: Option<u64> = length.and_then(|length| length.to_str().ok()?.parse().ok());
     if length.is_some_and(|length| length < compress.min.max(1)) {
         return None;
     }
