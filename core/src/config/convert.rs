@@ -1,6 +1,5 @@
 //! From the shape of the file to the model: defaults filled in, everything checked.
 
-use std::collections::BTreeSet;
 use std::ops::Range;
 use std::time::Duration;
 
@@ -12,10 +11,7 @@ use super::check::{Checks, OR_ZERO, POSITIVE};
 use super::endpoints::endpoints;
 use super::error::Source;
 use super::units::{AutoOrCount, Count, NoneOrSize};
-use super::{
-    Config, Dns, Limits, Log, Overrides, PoolConfig, ScriptLimits, Server, Target, Threads,
-    Timeouts, check_pool_name, file,
-};
+use super::{Config, Dns, Limits, Log, Overrides, ScriptLimits, Server, Threads, file, pools};
 
 const KIB: u64 = 1024;
 
@@ -51,7 +47,7 @@ pub(super) fn parse(source: Source<'_>, overrides: &Overrides) -> Result<Parsed,
         .pools
         .into_iter()
         .map(|(name, table)| {
-            let config = pool(&mut checks, &name, table);
+            let config = pools::take(&mut checks, &name, table);
             (name.into_inner(), config)
         })
         .collect();
@@ -122,51 +118,6 @@ fn server(checks: &mut Checks<'_>, table: file::Server) -> Server {
         OR_ZERO,
     );
     server
-}
-
-fn pool(checks: &mut Checks<'_>, name: &Spanned<String>, table: file::Pool) -> PoolConfig {
-    if let Err(message) = check_pool_name(name.get_ref()) {
-        checks.error(&name.span(), message);
-    }
-    let (targets, span) = match table.targets {
-        Some(given) => (given.get_ref().clone(), given.span()),
-        None => (Vec::new(), name.span()),
-    };
-    if targets.is_empty() {
-        checks.error_with_help(
-            &span,
-            format!("pool `{}` has no targets", name.get_ref()),
-            "write targets = [\"host:port\"]",
-        );
-    }
-    let mut seen = BTreeSet::new();
-    let targets = each(&targets, |given| match given.get_ref().parse::<Target>() {
-        Err(error) => {
-            checks.error(&given.span(), error.to_string());
-            None
-        }
-        Ok(target) if !seen.insert(target.clone()) => {
-            checks.error(&given.span(), format!("`{target}` is listed twice"));
-            None
-        }
-        Ok(target) => Some(target),
-    });
-    let mut timeouts = Timeouts::default();
-    let given = table.timeouts;
-    for (slot, key, given) in [
-        (&mut timeouts.connect, "connect", given.connect),
-        (&mut timeouts.read, "read", given.read),
-        (&mut timeouts.write, "write", given.write),
-        (&mut timeouts.idle, "idle", given.idle),
-    ] {
-        let key = format!("pools.{}.timeouts.{key}", name.get_ref());
-        checks.time(slot, &key, given, POSITIVE);
-    }
-    PoolConfig {
-        targets,
-        balance: table.balance.unwrap_or_default(),
-        timeouts,
-    }
 }
 
 fn dns(checks: &mut Checks<'_>, table: file::Dns) -> Dns {

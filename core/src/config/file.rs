@@ -7,7 +7,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::log::{Format, Level};
-use super::pool::Balance;
+use super::pools;
 use super::units::{AutoOrCount, Count, NoneOrSize, Size, Time};
 
 type Value<T> = Option<Spanned<T>>;
@@ -18,7 +18,7 @@ pub(super) struct File {
     pub routes: Value<String>,
     pub server: Server,
     pub listeners: Vec<Spanned<Listener>>,
-    pub pools: BTreeMap<Spanned<String>, Pool>,
+    pub pools: BTreeMap<Spanned<String>, pools::Table>,
     pub dns: Dns,
     pub limits: Limits,
     pub script: Script,
@@ -50,23 +50,6 @@ pub(super) struct Shutdown {
 #[serde(deny_unknown_fields, default, expecting = "a table")]
 pub(super) struct Listener {
     pub address: Value<String>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default, expecting = "a table")]
-pub(super) struct Pool {
-    pub targets: Value<Vec<Spanned<String>>>,
-    pub balance: Option<Balance>,
-    pub timeouts: Timeouts,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default, expecting = "a table")]
-pub(super) struct Timeouts {
-    pub connect: Value<Time>,
-    pub read: Value<Time>,
-    pub write: Value<Time>,
-    pub idle: Value<Time>,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -12,9 +12,8 @@ mod file;
 mod limits;
 mod load;
 mod log;
-mod pool;
+mod pools;
 mod server;
-mod target;
 mod units;
 
 #[cfg(test)]
@@ -31,9 +30,8 @@ pub use dns::Dns;
 pub use limits::{Limits, ScriptLimits};
 pub use load::{LoadError, Loaded, Overrides, attempt, load};
 pub use log::{Format, Level, Log};
-pub use pool::{Balance, PoolConfig, Timeouts, check_pool_name};
+pub use pools::{Balance, PoolConfig, Target, TargetError, Timeouts, check_pool_name};
 pub use server::{Listener, Server, Shutdown, Threads};
-pub use target::{Target, TargetError};
 
 /// The name of the configuration file in its folder.
 pub const CONFIG_FILE: &str = "edgewright.toml";
