@@ -55,7 +55,7 @@ pub struct Target {
     pub address: String,
     /// Requests that it has now.
     pub active: usize,
-    /// Whether it was the one that failed last for this request.
+    /// Whether it has failed this request.
     pub failed: bool,
 }
 

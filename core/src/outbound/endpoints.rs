@@ -6,6 +6,7 @@ use std::time::Duration;
 use edgewright_script::outbound::CallFailureKind;
 use pingora_core::{protocols::TcpKeepalive, tls::TlsConnector, upstreams::peer::HttpPeer};
 use pingora_error::Error;
+use smallvec::SmallVec;
 
 use super::{
     addresses::{self, Candidates},
@@ -14,7 +15,7 @@ use super::{
 };
 use crate::{
     metrics::{ConnectFailure, PoolMetrics},
-    pools::{EndpointId, Picked, Pool, classify_connect_error},
+    pools::{EndpointId, Picked, Pool, Wish, classify_connect_error},
 };
 
 /// Until a connection to the server of a URL stands, TLS included: a SYN that gets lost is sent
@@ -58,8 +59,8 @@ enum Source<'a> {
     Pool {
         pool: &'a Pool,
         metrics: &'a PoolMetrics,
-        /// The one that has just failed.
-        avoid: Option<EndpointId>,
+        /// Those that have failed.
+        avoid: SmallVec<[EndpointId; addresses::MOST]>,
     },
     Server {
         callee: Callee<'a>,
@@ -76,7 +77,7 @@ impl<'a> Endpoints<'a> {
         let source = Source::Pool {
             pool,
             metrics,
-            avoid: None,
+            avoid: SmallVec::new(),
         };
         Self {
             attempts: 0,
@@ -107,10 +108,16 @@ impl<'a> Endpoints<'a> {
     pub(super) fn choose(&self) -> Result<Endpoint, Failure> {
         let unavailable = |cause| Failure::new(CallFailureKind::Unavailable, cause);
         match &self.source {
-            Source::Pool { pool, avoid, .. } => match pool.select(*avoid) {
-                Ok(picked) => Ok(Endpoint::Pooled(picked)),
-                Err(reason) => Err(unavailable(reason.to_string())),
-            },
+            Source::Pool { pool, avoid, .. } => {
+                let wish = Wish {
+                    avoid,
+                    ..Wish::default()
+                };
+                match pool.select(&wish) {
+                    Ok(picked) => Ok(Endpoint::Pooled(picked)),
+                    Err(reason) => Err(unavailable(reason.to_string())),
+                }
+            }
             Source::Server {
                 addresses,
                 index,
@@ -148,7 +155,7 @@ impl<'a> Endpoints<'a> {
     pub(super) fn avoid(&mut self, endpoint: &Endpoint) {
         if let (Source::Pool { avoid, .. }, Endpoint::Pooled(picked)) = (&mut self.source, endpoint)
         {
-            *avoid = Some(picked.endpoint());
+            avoid.push(picked.endpoint());
         }
     }
 

@@ -58,7 +58,7 @@ impl Endpoint {
         &self.address
     }
 
-    /// Its identity, for [`Pool::select`](super::Pool::select) to avoid it.
+    /// Its identity, for a [`Wish`](super::Wish) to avoid it.
     pub fn id(&self) -> EndpointId {
         self.id
     }
@@ -125,7 +125,7 @@ impl Picked {
         self.endpoint.address()
     }
 
-    /// The endpoint's identity, for [`Pool::select`](super::Pool::select) to avoid it.
+    /// The endpoint's identity, for a [`Wish`](super::Wish) to avoid it.
     pub fn endpoint(&self) -> EndpointId {
         self.endpoint.id
     }

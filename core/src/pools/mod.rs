@@ -18,9 +18,11 @@ mod set;
 mod status;
 #[cfg(test)]
 mod tests;
+mod wish;
 
 pub use connect::classify_connect_error;
 pub use endpoint::{Endpoint, EndpointId, Picked};
 pub use pool::{Pool, Readiness, Unavailable};
 pub use set::Pools;
 pub use status::{EndpointStatus, PoolStatus};
+pub use wish::Wish;

@@ -11,8 +11,9 @@ use arc_swap::ArcSwap;
 use tracing::error;
 
 use super::balance;
-use super::endpoint::{Address, Endpoint, EndpointId, Picked};
+use super::endpoint::{Address, Endpoint, Picked};
 use super::status::{EndpointStatus, PoolStatus};
+use super::wish::Wish;
 use crate::config::{Balance, PoolConfig, Target};
 use crate::dns::{Listener, Resolver, State, Watched};
 use crate::metrics::shard::Padded;
@@ -122,26 +123,37 @@ impl Pool {
         &self.config
     }
 
-    /// Picks an endpoint by the pool's way of balancing; another one than `avoid`, the one that
-    /// just failed, when there is another. Takes no lock and allocates nothing.
+    /// Picks an endpoint: what the request wishes where it can be had, else by the pool's way of balancing.
+    /// Takes no lock and allocates nothing.
     ///
     /// # Errors
     /// When there is no endpoint, with the reason.
     #[inline]
-    pub fn select(&self, avoid: Option<EndpointId>) -> Result<Picked, Unavailable> {
+    pub fn select(&self, wish: &Wish<'_>) -> Result<Picked, Unavailable> {
         let current = self.current.load();
         let list = &current.list;
-        if list.is_empty() {
-            return Err(current.reason);
+        if let Some(address) = wish.target
+            && let Some(wanted) = list.iter().find(|endpoint| endpoint.address() == address)
+            && !wish.avoids(wanted)
+        {
+            return Ok(Picked::new(wanted));
         }
-        let avoid = avoid.and_then(|id| list.iter().position(|endpoint| endpoint.id() == id));
-        let index = match self.config.balance {
+        let chosen = self.balance(list, |index| !wish.avoids(&list[index]));
+        // One that failed is better than none.
+        let chosen = chosen.or_else(|| self.balance(list, |_| true));
+        chosen
+            .map(|index| Picked::new(&list[index]))
+            .ok_or(current.reason)
+    }
+
+    #[inline]
+    fn balance(&self, list: &[Arc<Endpoint>], may: impl Fn(usize) -> bool) -> Option<usize> {
+        match self.config.balance {
             Balance::LeastRequests => {
-                balance::least_requests(list.len(), avoid, |index| list[index].in_flight())
+                balance::least_requests(list.len(), may, |index| list[index].in_flight())
             }
-            Balance::RoundRobin => balance::round_robin(list.len(), avoid, &self.turn.0),
-        };
-        Ok(Picked::new(&list[index]))
+            Balance::RoundRobin => balance::round_robin(list.len(), may, &self.turn.0),
+        }
     }
 
     /// Whether [`Pool::select`] would give an endpoint now. Takes no lock.
@@ -186,6 +198,7 @@ impl Pool {
     pub fn snapshot(&self) -> PoolStatus {
         let current = self.current.load();
         let endpoint = |endpoint: &Arc<Endpoint>| EndpointStatus {
+            id: endpoint.id(),
             address: endpoint.address().to_owned(),
             in_flight: endpoint.in_flight(),
         };

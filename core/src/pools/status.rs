@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::endpoint::EndpointId;
 use crate::metrics::PoolSample;
 
 /// A pool at one moment.
@@ -20,6 +21,9 @@ pub struct PoolStatus {
 /// An endpoint at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct EndpointStatus {
+    /// Its identity in this process.
+    #[serde(skip)]
+    pub id: EndpointId,
     /// `10.0.0.1:8080`, `[fd00::1]:8080` or `unix:/run/app.sock`.
     pub address: String,
     /// Requests that hold it.

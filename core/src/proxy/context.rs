@@ -10,6 +10,7 @@ use edgewright_script::{
     state::Slot,
 };
 use http::{HeaderName, HeaderValue};
+use smallvec::SmallVec;
 
 use super::{
     bodies::{ResponseBody, request::RequestBody},
@@ -18,7 +19,11 @@ use super::{
     gates::CorsReply,
     hygiene::Seen,
 };
-use crate::{metrics::InFlight, pools::Picked, worker::Handle};
+use crate::{
+    metrics::InFlight,
+    pools::{EndpointId, Picked},
+    worker::Handle,
+};
 
 /// One request.
 pub struct Context {
@@ -91,6 +96,8 @@ pub(super) struct Rare {
     pub(super) compressing: Option<Compressing>,
     /// When the header of the upstream's response was there.
     pub(super) upstream_answered: Option<Instant>,
+    /// The endpoints that have failed this request, in order.
+    pub(super) tried: SmallVec<[EndpointId; 4]>,
     /// Why the last attempt to reach an upstream failed.
     pub(super) last_error: Option<&'static str>,
     /// Why the request failed, for `on_log`.

@@ -11,7 +11,10 @@ use super::{
     context::{Context, Refusal},
     deadline::Deadline,
 };
-use crate::{metrics::ConnectFailure, pools::classify_connect_error};
+use crate::{
+    metrics::ConnectFailure,
+    pools::{Wish, classify_connect_error},
+};
 
 /// Connections that are tried for one request. Nothing was sent when a connection can't be made,
 /// so trying another is always safe.
@@ -27,8 +30,15 @@ pub(super) fn peer(context: &mut Context) -> Result<Box<HttpPeer>> {
         ));
     };
     let (pool, _) = handle.pool(pool);
-    let failed = state.picked.take().map(|picked| picked.endpoint());
-    let picked = match pool.select(failed) {
+    if let Some(failed) = state.picked.take() {
+        state.rare().tried.push(failed.endpoint());
+    }
+    let rare = state.rare.as_deref();
+    let wish = Wish {
+        avoid: rare.map_or(&[], |rare| &rare.tried),
+        ..Wish::default()
+    };
+    let picked = match pool.select(&wish) {
         Ok(picked) => picked,
         Err(unavailable) => {
             let reason = format!("pool {}: {unavailable}", pool.name());

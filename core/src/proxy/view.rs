@@ -156,14 +156,16 @@ impl Request for RequestView<'_> {
     }
 
     fn targets(&self) -> Vec<Target> {
-        let failed = self.state.picked.as_ref().map(Picked::address);
+        let last = self.state.picked.as_ref().map(Picked::endpoint);
+        let rare = self.state.rare.as_deref();
+        let tried = rare.map_or(&[][..], |rare| &rare.tried);
         let pools = self.generation.pools();
         let targets = pools.flat_map(|pool| {
             let status = pool.snapshot();
             let name = status.name;
             status.endpoints.into_iter().map(move |endpoint| Target {
                 pool: name.clone(),
-                failed: failed == Some(endpoint.address.as_str()),
+                failed: last == Some(endpoint.id) || tried.contains(&endpoint.id),
                 address: endpoint.address,
                 active: endpoint.in_flight,
             })

@@ -121,7 +121,7 @@ pub(super) const ATTEMPT: Group = Group {
         Entry::new(
             Request,
             &["targets: array"],
-            "Where it could go: maps of `pool`, `address`, `active` (requests) and `failed`, whether it was just tried; 256 at the most.",
+            "Where it could go: maps of `pool`, `address`, `active` (requests) and `failed`, whether this request has tried it; 256 at the most.",
         ),
     ],
 };

@@ -16,7 +16,7 @@ fn an_unchanged_pool_is_the_same_pool() {
     ];
     let old = Pools::build(&configs(before), &resolver, None);
     wait_for(old.get("web").unwrap(), &["10.0.0.1:80"]);
-    let held = old.get("web").unwrap().select(None).unwrap();
+    let held = old.get("web").unwrap().select(&Wish::default()).unwrap();
 
     let after: &[(&str, &[&str])] = &[
         ("api", &["10.0.0.8:80", "10.0.0.9:80"]),
@@ -57,7 +57,7 @@ fn a_changed_pool_keeps_the_endpoints_that_stay() {
     let server = DnsServer::start();
     let resolver = resolver(&server);
     let old = Pools::build(&configs(&[("web", &["10.0.0.1:80"])]), &resolver, None);
-    let held = old.get("web").unwrap().select(None).unwrap();
+    let held = old.get("web").unwrap().select(&Wish::default()).unwrap();
 
     let wider = configs(&[("web", &["10.0.0.1:80", "10.0.0.2:80"])]);
     let new = Pools::build(&wider, &resolver, Some(&old));
@@ -76,7 +76,10 @@ fn a_changed_pool_keeps_the_endpoints_that_stay() {
     let picked = newer
         .get("web")
         .unwrap()
-        .select(Some(held.endpoint()))
+        .select(&Wish {
+            avoid: &[held.endpoint()],
+            ..Wish::default()
+        })
         .unwrap();
     assert_eq!(picked.peer().options.read_timeout, Some(millis(1)));
     assert_eq!(

@@ -30,8 +30,13 @@ fn a_removed_address_gets_no_new_request_and_a_kept_one_stays_itself() {
     let pools = Pools::build(&configs(&[("web", &["web.test:80"])]), &resolver, None);
     let pool = pools.get("web").unwrap();
     wait_for(pool, &["10.0.0.1:80", "10.0.0.2:80"]);
-    let first = pool.select(None).unwrap();
-    let second = pool.select(Some(first.endpoint())).unwrap();
+    let first = pool.select(&Wish::default()).unwrap();
+    let second = pool
+        .select(&Wish {
+            avoid: &[first.endpoint()],
+            ..Wish::default()
+        })
+        .unwrap();
     let (gone, kept) = if first.address() == "10.0.0.1:80" {
         (first, second)
     } else {
@@ -41,7 +46,10 @@ fn a_removed_address_gets_no_new_request_and_a_kept_one_stays_itself() {
     server.set_a("web.test", 0, &["10.0.0.2", "10.0.0.3"]);
     wait_for(pool, &["10.0.0.2:80", "10.0.0.3:80"]);
     for _ in 0..50 {
-        assert_ne!(pool.select(None).unwrap().address(), "10.0.0.1:80");
+        assert_ne!(
+            pool.select(&Wish::default()).unwrap().address(),
+            "10.0.0.1:80"
+        );
     }
     // The request under way still has its peer, and the kept one still counts its own.
     assert_eq!(gone.peer().to_string(), "addr: 10.0.0.1:80, scheme: HTTP");
@@ -58,7 +66,10 @@ fn without_an_answer_the_pool_waits_and_says_so() {
     let pools = Pools::build(&configs(&[("web", &["web.test:80"])]), &resolver, None);
     let pool = pools.get("web").unwrap();
     assert!(!pools.wait_ready(millis(50)));
-    assert_eq!(pool.select(None).unwrap_err(), Unavailable::Unresolved);
+    assert_eq!(
+        pool.select(&Wish::default()).unwrap_err(),
+        Unavailable::Unresolved
+    );
     assert!(!pool.has_endpoints());
     assert_eq!(
         pool.readiness(),
@@ -69,7 +80,10 @@ fn without_an_answer_the_pool_waits_and_says_so() {
     server.set_a("web.test", 300, &["10.0.0.1"]);
     assert!(pools.wait_ready(LIMIT));
     assert_eq!(pool.readiness(), Readiness::Ready);
-    assert_eq!(pool.select(None).unwrap().address(), "10.0.0.1:80");
+    assert_eq!(
+        pool.select(&Wish::default()).unwrap().address(),
+        "10.0.0.1:80"
+    );
 }
 
 #[test]
@@ -80,7 +94,7 @@ fn a_name_that_does_not_exist_is_an_answer() {
     assert!(pools.wait_ready(LIMIT));
     let pool = pools.get("web").unwrap();
     wait_until("empty", || {
-        pool.select(None).err() == Some(Unavailable::Empty)
+        pool.select(&Wish::default()).err() == Some(Unavailable::Empty)
     });
     assert_eq!(pool.readiness(), Readiness::Ready);
 }
@@ -98,7 +112,12 @@ fn one_bad_name_does_not_hold_up_a_pool_with_endpoints() {
     let pools = Pools::build(&configs(&[("web", targets)]), &resolver, None);
     assert!(pools.wait_ready(Duration::ZERO));
     assert_eq!(
-        pools.get("web").unwrap().select(None).unwrap().address(),
+        pools
+            .get("web")
+            .unwrap()
+            .select(&Wish::default())
+            .unwrap()
+            .address(),
         "10.0.0.1:80"
     );
 }

@@ -48,7 +48,7 @@ fn round_robin_is_even() {
     let pool = round_robin(&["10.0.0.1:80", "10.0.0.2:80", "10.0.0.3:80"]);
     let mut counts: Map<String, usize> = Map::new();
     for _ in 0..300 {
-        let picked = pool.select(None).unwrap();
+        let picked = pool.select(&Wish::default()).unwrap();
         *counts.entry(picked.address().to_owned()).or_default() += 1;
     }
     assert_eq!(counts.into_values().collect::<Vec<_>>(), [100, 100, 100]);
@@ -57,7 +57,9 @@ fn round_robin_is_even() {
 #[test]
 fn the_less_loaded_of_two_gets_the_request() {
     let pool = pool(config(&["10.0.0.1:80", "10.0.0.2:80"]));
-    let held: Vec<_> = (0..10).map(|_| pool.select(None).unwrap()).collect();
+    let held: Vec<_> = (0..10)
+        .map(|_| pool.select(&Wish::default()).unwrap())
+        .collect();
     // Each pick goes to the one with fewer, so both end with the same number.
     assert_eq!(in_flight(&pool), [5, 5]);
     let (one, two): (Vec<_>, Vec<_>) = held
@@ -65,7 +67,9 @@ fn the_less_loaded_of_two_gets_the_request() {
         .partition(|picked| picked.address() == "10.0.0.1:80");
     drop(two);
     assert_eq!(in_flight(&pool), [5, 0]);
-    let held: Vec<_> = (0..5).map(|_| pool.select(None).unwrap()).collect();
+    let held: Vec<_> = (0..5)
+        .map(|_| pool.select(&Wish::default()).unwrap())
+        .collect();
     assert!(held.iter().all(|picked| picked.address() == "10.0.0.2:80"));
     drop((one, held));
     assert_eq!(in_flight(&pool), [0, 0]);
@@ -79,7 +83,7 @@ fn a_slow_endpoint_gets_less() {
     let slow = pool.snapshot().endpoints[0].address.clone();
     let mut stuck = Vec::new();
     for _ in 0..1000 {
-        let picked = pool.select(None).unwrap();
+        let picked = pool.select(&Wish::default()).unwrap();
         if picked.address() == slow {
             stuck.push(picked);
         }
@@ -95,14 +99,28 @@ fn the_one_that_failed_is_avoided_when_there_is_another() {
         round_robin(&["10.0.0.1:80", "10.0.0.2:80"]),
     ] {
         for _ in 0..50 {
-            let failed = pool.select(None).unwrap();
-            let next = pool.select(Some(failed.endpoint())).unwrap();
+            let failed = pool.select(&Wish::default()).unwrap();
+            let next = pool
+                .select(&Wish {
+                    avoid: &[failed.endpoint()],
+                    ..Wish::default()
+                })
+                .unwrap();
             assert_ne!(failed.address(), next.address());
         }
     }
     let alone = pool(config(&["10.0.0.1:80"]));
-    let failed = alone.select(None).unwrap().endpoint();
-    assert_eq!(alone.select(Some(failed)).unwrap().address(), "10.0.0.1:80");
+    let failed = alone.select(&Wish::default()).unwrap().endpoint();
+    assert_eq!(
+        alone
+            .select(&Wish {
+                avoid: &[failed],
+                ..Wish::default()
+            })
+            .unwrap()
+            .address(),
+        "10.0.0.1:80"
+    );
 }
 
 #[test]
@@ -118,7 +136,7 @@ fn the_peer_has_all_timeouts() {
             timeouts,
             ..config(&[target])
         });
-        let picked = pool.select(None).unwrap();
+        let picked = pool.select(&Wish::default()).unwrap();
         assert_eq!(picked.address(), target);
         let peer = picked.peer();
         assert!(!peer.tls());
@@ -145,7 +163,7 @@ fn pingoras_own_errors_are_classified() {
         .unwrap();
     let connect = |target: &str| {
         let pool = pool(config(&[target]));
-        let picked = pool.select(None).unwrap();
+        let picked = pool.select(&Wish::default()).unwrap();
         let connector = TransportConnector::new(None);
         let result = runtime.block_on(connector.new_stream(picked.peer()));
         result
