@@ -57,6 +57,10 @@ fn explain(message: &str) -> (String, Option<String>) {
         });
         Some((format!("unknown {kind} `{name}`"), Some(help)))
     };
+    if message == "invalid type: map, expected a sequence" {
+        let help = "write it with two brackets, [[..]]: there can be several";
+        return ("this is a list of tables".to_owned(), Some(help.to_owned()));
+    }
     unknown("unknown field `", "key", "the keys here are")
         .or_else(|| unknown("unknown variant `", "value", "it can be"))
         .unwrap_or_else(|| (message.to_string(), None))
@@ -144,6 +148,17 @@ mod tests {
             summary::<Three>("way = \"hash\""),
             "c.toml:1:7: error: unknown value `hash` (it can be `least_requests`, `round_robin`)"
         );
+    }
+
+    #[test]
+    fn a_table_in_place_of_a_list_of_them_needs_its_brackets() {
+        #[derive(Debug, Deserialize)]
+        #[allow(dead_code)]
+        struct Many {
+            listeners: Vec<One>,
+        }
+        let shown = summary::<Many>("[listeners]\nthreads = 1");
+        assert!(shown.contains("write it with two brackets"), "{shown}");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpListener};
 use crate::support::client::{Connection, get};
 use crate::support::launch::serving;
 use crate::support::upstream::{Action, Upstream, ok};
-use crate::support::wait::{Gate, SOON};
+use crate::support::wait::{Gate, SOON, until};
 
 /// An upstream that answers each request as soon as it has its header.
 fn hasty() -> SocketAddr {
@@ -125,5 +125,10 @@ fn a_hook_that_failed_on_a_piece_does_not_see_the_error_page() {
         (response.status, response.text().as_str()),
         (500, "500 internal error\n")
     );
+    // The log is written beside the requests.
+    proxy.log.wait("script failure", SOON);
+    until("the request to be over", SOON, || {
+        proxy.metric("requests_total", &[("route", "/"), ("status", "500")]) == 1.0
+    });
     assert_eq!(proxy.log.count("runs on"), 1);
 }

@@ -1,7 +1,6 @@
 //! `.forward_auth`: another service decides, and whatever it does, nobody gets past it.
 
-use std::io::Write as _;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::io::{Read as _, Write as _};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -10,7 +9,7 @@ use crate::support::client::{get, post};
 use crate::support::launch::serving;
 use crate::support::proxy::Proxy;
 use crate::support::upstream::{Action, Upstream, answer, response};
-use crate::support::wait::SOON;
+use crate::support::wait::{Gate, SOON, until};
 
 fn start(options: &str, authz: &Upstream, web: &Upstream) -> Proxy {
     serving(&format!(
@@ -130,10 +129,8 @@ fn a_service_that_misbehaves_lets_nobody_through() {
     let web = Upstream::fixed("web");
     let authz = Upstream::start(|seen| match seen.header("authorization").as_deref() {
         Some("hangs up") => Action::Hangup,
-        Some("is silent") => Action::Write(Box::new(|_| {
-            thread::sleep(Duration::from_secs(3));
-            Ok(())
-        })),
+        // Until the proxy has had enough.
+        Some("is silent") => Action::Write(Box::new(|stream| stream.read(&mut [0]).map(drop))),
         Some("is cut") => {
             Action::BytesThenClose(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf".to_vec())
         }
@@ -238,12 +235,10 @@ fn answers_are_kept_for_the_same_request_and_no_longer() {
     }
     // Its time is over at some time, and then it is asked again.
     let before = authz.hits();
-    let deadline = Instant::now() + SOON;
-    while authz.hits() == before {
-        assert!(Instant::now() < deadline, "the answer counts for ever");
+    until("the answer to be asked for again", SOON, || {
         assert_eq!(proxy.send(&alice).status, 200);
-        thread::sleep(Duration::from_millis(20));
-    }
+        authz.hits() > before
+    });
 }
 
 fn other_of(request: &[u8]) -> String {
@@ -301,16 +296,13 @@ fn one_answer_may_count_for_a_whole_route_but_not_what_is_made_for_one_client() 
 #[test]
 fn one_asks_for_all_who_come_at_once() {
     let web = Upstream::fixed("web");
-    let open = Arc::new(AtomicBool::new(false));
+    let gate = Gate::new();
     let words = Arc::new(Mutex::new(Vec::new()));
     let authz = Upstream::start({
-        let (open, words) = (open.clone(), words.clone());
+        let (gate, words) = (gate.clone(), words.clone());
         move |seen| {
             words.lock().unwrap().push(seen.header("authorization"));
-            let deadline = Instant::now() + SOON;
-            while !open.load(Ordering::SeqCst) && Instant::now() < deadline {
-                thread::sleep(Duration::from_millis(1));
-            }
+            gate.pass(SOON);
             answer(200, &[], "")
         }
     });
@@ -321,10 +313,10 @@ fn one_asks_for_all_who_come_at_once() {
         .collect();
     authz.wait_hits(1, SOON);
     // They all wait for the one question: it is the only thing that they can wait for.
-    crate::support::wait::until("all requests to be there", SOON, || {
+    until("all requests to be there", SOON, || {
         proxy.metric("requests_in_flight", &[]) >= 8.0
     });
-    open.store(true, Ordering::SeqCst);
+    gate.open();
     for client in clients {
         assert_eq!(client.join().unwrap(), 200);
     }

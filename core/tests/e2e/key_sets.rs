@@ -1,8 +1,7 @@
 //! `jwks(..)`: fetched in the background, rotated by the issuer, and closed while there is none.
 
+use std::io::Read as _;
 use std::sync::{Arc, Mutex};
-use std::thread;
-use std::time::Duration;
 
 use crate::support::client::{Response, get};
 use crate::support::launch::serving;
@@ -152,10 +151,8 @@ fn a_set_that_is_too_large_or_too_slow_is_none() {
     let token = proxy.text("/sign/one");
     assert_eq!(shown(&proxy, "/", &token).status, 503);
     say(&says, || {
-        Action::Write(Box::new(|_| {
-            thread::sleep(Duration::from_millis(200));
-            Ok(())
-        }))
+        // Until the proxy has had enough.
+        Action::Write(Box::new(|stream| stream.read(&mut [0]).map(drop)))
     });
     let before = issuer.hits();
     issuer.wait_hits(before + 1, SOON);

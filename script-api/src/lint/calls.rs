@@ -114,7 +114,9 @@ impl<'a> Check<'a> for Calls<'a> {
         }
         let length = name.chars().count();
         if !arities.is_empty() {
-            findings.error(at, length, wrong_number(name, &arities, arguments), None);
+            let usage = reference::usage(None, self.names.known.source.own_name(name));
+            let usage = usage.filter(|_| self.script(name).next().is_none());
+            findings.error(at, length, wrong_number(name, &arities, arguments), usage);
         } else if let Some((least, most)) = built_in(name) {
             let takes = if most == usize::MAX {
                 let plural = if least == 1 { "" } else { "s" };
@@ -165,7 +167,8 @@ impl<'a> Check<'a> for Calls<'a> {
                 findings.error(*at, length, format!("unknown method `{name}`"), help);
             } else {
                 let message = wrong_number(name, &arities, arguments);
-                findings.error(*at, length, message, None);
+                let usage = reference::usage_of_method(self.names.known.source.own_name(name));
+                findings.error(*at, length, message, usage);
             }
         }
     }

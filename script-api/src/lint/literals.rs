@@ -7,6 +7,7 @@ use super::findings::Findings;
 use super::program::Program;
 use super::scope::Scope;
 use super::walk::Check;
+use crate::answer::{redirect_status, status_code};
 use crate::engine::MOST_RANDOM;
 use crate::jwt::{ALGORITHMS, Rules, SIGN, VERIFY};
 use crate::log::Level;
@@ -41,6 +42,8 @@ impl Literals<'_> {
                     findings.error(*at, count.to_string().len(), message, None);
                 }
             }
+            "respond" => status(argument(0), status_code, findings),
+            "redirect" => status(argument(0), redirect_status, findings),
             "jwt_verify" => token_options(argument(1), at, &VERIFY, findings),
             "jwt_sign" => token_options(argument(1), at, &SIGN, findings),
             _ => {}
@@ -65,6 +68,15 @@ impl<'a> Check<'a> for Literals<'a> {
                 self.called(call, *at, 1, findings);
             }
         }
+    }
+}
+
+/// A status that is written out.
+fn status<T>(given: Option<&Expr>, check: fn(i64) -> Result<T, String>, findings: &mut Findings) {
+    if let Some(Expr::IntegerConstant(status, at)) = given
+        && let Err(reason) = check(*status)
+    {
+        findings.error(*at, status.to_string().len(), reason, None);
     }
 }
 

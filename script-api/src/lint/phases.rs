@@ -247,9 +247,14 @@ impl<'a> Check<'a> for Phases<'a> {
             && let Some((variable, _)) = chain.variable()
             && let Some(of) = self.subject(variable, scope)
             && let Some(entry) = reference::find(Some(type_of(of)), property)
-            && let Some(need) = entry.assigned
         {
-            self.require(need, property, *at, findings);
+            match entry.assigned {
+                Some(need) => self.require(need, property, *at, findings),
+                None => {
+                    let message = format!("`{property}` can't be assigned to: it is only read");
+                    findings.error(*at, property.chars().count(), message, None);
+                }
+            }
         }
     }
 

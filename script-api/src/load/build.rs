@@ -433,6 +433,11 @@ impl Builder<'_> {
         let near = nearest(name, self.pool_ids.keys().map(String::as_str));
         let help = match near {
             Some(near) => format!("did you mean `{near}`?"),
+            None if name.contains("://") => {
+                "a pool is named here, not a URL: declare pool(\"authz\", [\"authz.internal:80\"]) and write \
+                 \"authz\""
+                    .to_owned()
+            }
             None => format!(
                 "declare it: pool(\"{name}\", [\"127.0.0.1:9000\"]), or [pools.{name}] in edgewright.toml"
             ),

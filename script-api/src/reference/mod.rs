@@ -111,6 +111,37 @@ pub fn find(of: Option<&str>, name: &str) -> Option<&'static Entry> {
     ENTRIES.get(&(of, name)).copied()
 }
 
+/// How the function `name` is written, or the method of the type `of`, for messages. `None` when there is none.
+pub(crate) fn usage(of: Option<&str>, name: &str) -> Option<String> {
+    said(find(of, name).map(|entry| entry.signatures)?)
+}
+
+/// The same for a method of whatever type has one of this name. `None` when too many do.
+pub(crate) fn usage_of_method(name: &str) -> Option<String> {
+    let methods = GROUPS.iter().filter(|group| group.of.is_some());
+    let entries = methods.flat_map(|group| group.entries);
+    let named = entries.filter(|entry| entry.name() == name);
+    let mut signatures: Vec<_> = named
+        .flat_map(|entry| entry.signatures)
+        .filter(|signature| signature.contains('('))
+        .copied()
+        .collect();
+    signatures.sort_unstable();
+    signatures.dedup();
+    said(&signatures)
+}
+
+fn said(signatures: &[&str]) -> Option<String> {
+    if signatures.is_empty() || signatures.len() > MOST_SAID {
+        return None;
+    }
+    let each: Vec<_> = signatures.iter().map(|one| format!("`{one}`")).collect();
+    Some(format!("it is {}", each.join(" or ")))
+}
+
+/// Signatures that a message shows.
+const MOST_SAID: usize = 4;
+
 /// Whether some type has a method or property of this name.
 pub(crate) fn is_method(name: &str) -> bool {
     ENTRIES

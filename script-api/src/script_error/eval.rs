@@ -6,6 +6,7 @@ use super::shown::{cut, shown};
 use super::types::{plain_arguments, plain_type};
 use super::{parse, plain};
 use crate::diagnostic::{Diagnostic, Severity};
+use crate::reference;
 use crate::source::Source;
 use crate::suggest::nearest;
 
@@ -140,7 +141,13 @@ fn describe<'a>(
                     [] => format!("{called} can't be called without arguments"),
                     types => format!("{called} can't be called with ({})", types.join(", ")),
                 };
-                return unknown(message, name, names);
+                let method = types
+                    .first()
+                    .and_then(|of| reference::usage(Some(of), name));
+                return match method.or_else(|| reference::usage(None, name)) {
+                    Some(usage) => Diagnostic::error(message).help(usage),
+                    None => unknown(message, name, names),
+                };
             }
             None => format!("unknown function `{signature}`"),
         },

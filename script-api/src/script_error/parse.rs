@@ -34,6 +34,10 @@ fn describe(error: &ParseErrorType) -> (String, Option<String>) {
             Some(format!("a `;` is needed {why}")),
         ),
         E::MissingToken(token, why) => (format!("expected `{token}` {why}"), None),
+        E::Reserved(word) if matches!(word.as_str(), "null" | "nil" | "void") => (
+            format!("there is no `{word}`"),
+            Some("what is absent is `()`".into()),
+        ),
         E::Reserved(word) if word.starts_with(char::is_alphabetic) => (
             format!("`{word}` is a reserved word"),
             Some("choose another name".into()),
@@ -108,6 +112,10 @@ mod tests {
             (
                 "let a = 1\nlet b = 2;",
                 "routes.rhai:2:1: error: missing `;` before this (a `;` is needed to terminate this statement)",
+            ),
+            (
+                "if x == null { }",
+                "routes.rhai:1:9: error: there is no `null` (what is absent is `()`)",
             ),
             (
                 "let match = 1;",

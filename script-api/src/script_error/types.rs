@@ -4,7 +4,8 @@
 pub(super) fn plain_type(name: &str) -> &str {
     match name {
         "i64" | "f64" => "a number",
-        "string" | "char" | "&str" | "ImmutableString" | "String" => "text",
+        "char" => "a character",
+        "string" | "&str" | "ImmutableString" | "String" => "text",
         _ if name.contains("ImmutableString") || name.ends_with("::string::String") => "text",
         "bool" => "true or false",
         "()" => "`()`",

@@ -145,7 +145,8 @@ fn mistakes_in_names() {
         ),
         (
             "route(\"/\").on_request(auth::KEYS).to(\"web\");",
-            "routes.rhai:2:12: error: `on_request` can't be called with (Route, a number)",
+            "routes.rhai:2:12: error: `on_request` can't be called with (Route, a number) \
+             (it is `on_request(hook: function) -> Route`)",
         ),
     ] {
         let main = format!("import \"auth\" as auth;\n{line}");

@@ -6,11 +6,10 @@ use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, header};
 use zstd::stream::raw::DParameter;
 
+use super::brotli::Brotli;
+
 /// Log of the window that a zstd body may ask for: 8 MiB, as for the Web (RFC 9659 section 3).
 const ZSTD_WINDOW: u32 = 23;
-
-/// Bytes of the decoder's own buffer.
-const BUFFER: usize = 16 * 1024;
 
 /// The coding of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,7 +81,7 @@ pub(in crate::proxy) enum Decoder {
     Identity(Out),
     Gzip(flate2::write::MultiGzDecoder<Out>),
     Deflate(flate2::write::ZlibDecoder<Out>),
-    Brotli(Box<brotli::DecompressorWriter<Out>>),
+    Brotli(Box<Brotli<Out>>),
     /// Unlike the library's own `write::Decoder`, this one knows whether the last frame was whole.
     Zstd(zstd::stream::zio::Writer<Out, zstd::stream::raw::Decoder<'static>>),
 }
@@ -99,7 +98,7 @@ impl Decoder {
             Coding::Identity => Self::Identity(out),
             Coding::Gzip => Self::Gzip(flate2::write::MultiGzDecoder::new(out)),
             Coding::Deflate => Self::Deflate(flate2::write::ZlibDecoder::new(out)),
-            Coding::Brotli => Self::Brotli(Box::new(brotli::DecompressorWriter::new(out, BUFFER))),
+            Coding::Brotli => Self::Brotli(Box::new(Brotli::new(out))),
             Coding::Zstd => {
                 let mut decoder = zstd::stream::raw::Decoder::new()?;
                 decoder.set_parameter(DParameter::WindowLogMax(ZSTD_WINDOW))?;
@@ -124,7 +123,7 @@ impl Decoder {
             Self::Identity(out) => out.write_all(piece),
             Self::Gzip(decoder) => decoder.write_all(piece).and_then(|()| decoder.flush()),
             Self::Deflate(decoder) => decoder.write_all(piece).and_then(|()| decoder.flush()),
-            Self::Brotli(decoder) => decoder.write_all(piece).and_then(|()| decoder.flush()),
+            Self::Brotli(decoder) => decoder.push(piece),
             Self::Zstd(decoder) => decoder.write_all(piece).and_then(|()| decoder.flush()),
         };
         self.taken(written)
@@ -136,7 +135,7 @@ impl Decoder {
             Self::Identity(_) => Ok(()),
             Self::Gzip(decoder) => decoder.try_finish(),
             Self::Deflate(decoder) => decoder.try_finish(),
-            Self::Brotli(decoder) => decoder.close(),
+            Self::Brotli(decoder) => decoder.finish(),
             Self::Zstd(decoder) => decoder.finish(),
         };
         self.taken(finished)
@@ -178,7 +177,7 @@ mod tests {
             }
             Coding::Brotli => {
                 let mut coded = Vec::new();
-                brotli::CompressorWriter::new(&mut coded, BUFFER, 5, 22)
+                brotli::CompressorWriter::new(&mut coded, 4096, 5, 22)
                     .write_all(text)
                     .unwrap();
                 coded
@@ -239,6 +238,20 @@ mod tests {
                 let outcome = pushed.and_then(|_| decoder.finish());
                 assert_eq!(outcome.unwrap_err(), Fault::Broken, "{coding:?} {length}");
             }
+        }
+    }
+
+    #[test]
+    fn what_follows_the_end_of_a_brotli_body_is_an_error() {
+        let mut body = coded(Coding::Brotli, TEXT);
+        body.push(b'x');
+        for size in [1, body.len() - 1, body.len()] {
+            let mut decoder = Decoder::new(Coding::Brotli, 1000).unwrap();
+            let outcome = body.chunks(size).try_for_each(|piece| {
+                decoder.push(piece)?;
+                Ok(())
+            });
+            assert_eq!(outcome, Err(Fault::Broken), "in pieces of {size}");
         }
     }
 

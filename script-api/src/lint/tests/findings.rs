@@ -56,7 +56,8 @@ fn wrong_numbers_of_arguments() {
     check(&[
         (
             "fn f() { respond(1, 2, 3, 4) }",
-            "1:10: error: `respond` takes 1 or 2 arguments, not 4",
+            "1:10: error: `respond` takes 1 or 2 arguments, not 4 (it is `respond(status: int) -> Answer` or \
+             `respond(status: int, body: text | bytes | Body) -> Answer`)",
         ),
         (
             "f(1); fn f() { 1 }",
@@ -68,7 +69,8 @@ fn wrong_numbers_of_arguments() {
         ),
         (
             "fn f(req) { req.header() }",
-            "1:17: error: `header` takes 1 or 2 arguments, not 0",
+            "1:17: error: `header` takes 1 or 2 arguments, not 0 (it is `header(name: text) -> text | ()` or \
+             `header(name: text, value: value) -> Answer`)",
         ),
         (
             "let x = Fn(1, 2);",

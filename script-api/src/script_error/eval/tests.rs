@@ -37,11 +37,18 @@ fn failures_in_plain_words() {
         ),
         (
             "respond(\"403\")",
-            "routes.rhai:1:1: error: `respond` can't be called with (text)",
+            "routes.rhai:1:1: error: `respond` can't be called with (text) (it is `respond(status: int) -> Answer` or \
+             `respond(status: int, body: text | bytes | Body) -> Answer`)",
         ),
         (
             "respond()",
-            "routes.rhai:1:1: error: `respond` can't be called without arguments",
+            "routes.rhai:1:1: error: `respond` can't be called without arguments (it is `respond(status: int) -> Answer` or \
+             `respond(status: int, body: text | bytes | Body) -> Answer`)",
+        ),
+        (
+            "respond('4')",
+            "routes.rhai:1:1: error: `respond` can't be called with (a character) \
+             (single quotes make a character: text stands in \"double quotes\")",
         ),
         ("throw \"no key\"", "routes.rhai:1:1: error: no key"),
         (
