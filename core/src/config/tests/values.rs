@@ -120,7 +120,9 @@ fn every_key_reaches_the_model() {
             read: seconds(60),
             write: seconds(2),
             idle: seconds(3),
+            ..Timeouts::default()
         },
+        ..PoolConfig::new(Vec::new())
     };
     let api = PoolConfig::new(vec!["api:1".parse().unwrap()]);
     let expected = Config {
