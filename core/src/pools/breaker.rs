@@ -161,7 +161,7 @@ struct Waiting<'a>(&'a AtomicUsize);
 
 impl<'a> Waiting<'a> {
     fn begin(waiting: &'a AtomicUsize, most: usize) -> Option<Self> {
-        let joined = join(waiting, most).then_some(Self(waiting));
+        let joined = join(waiting, most).then(|| Self(waiting));
         fence(Ordering::SeqCst);
         joined
     }

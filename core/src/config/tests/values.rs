@@ -254,7 +254,7 @@ fn mistakes_have_a_place_and_a_way_out() {
         ),
         (
             "[pools.web]\ntargets = [\"a:1\"]\n[pools.web.health]\npath = \"/\"",
-            "3:12: unknown key `health` (the keys here are `targets`, `balance`, `timeouts`)",
+            "3:12: unknown key `health` (the keys here are `targets`, `balance`, `timeouts`, `retries`, `limits`)",
         ),
         (
             "[pools.web]\ntargets = [\"a:1\"]\nbalance = \"random\"",

@@ -270,11 +270,13 @@ fn threads_never_exceed_the_bounds() {
     let [high, holding, done] = [const { AtomicUsize::new(0) }; 3];
     let request = async |round: usize| {
         let mut entering = Box::pin(enter(&pool));
-        if round % 7 == 0 && at_once(&mut entering).await.is_none() {
+        let entered = match at_once(&mut entering).await {
+            Some(entered) => entered,
             // This client leaves.
-            return;
-        }
-        let Ok(admitted) = entering.await else { return };
+            None if round % 7 == 0 => return,
+            None => entering.await,
+        };
+        let Ok(admitted) = entered else { return };
         let now = holding.fetch_add(1, Ordering::SeqCst) + 1;
         high.fetch_max(now, Ordering::SeqCst);
         yield_now().await;
