@@ -11,6 +11,7 @@
 use std::{sync::Arc, thread, time::Duration};
 
 use anyhow::Context as _;
+use edgewright_script::program::MOST_RETRIES;
 use pingora_core::{
     apps::HttpServerOptions,
     listeners::{ListenerConfig, TcpSocketOptions},
@@ -30,7 +31,7 @@ const STACK: usize = 64 * 1024 * 1024;
 
 /// Upstream connections that Pingora may try for one request, over all kinds of failures. How many
 /// are tried is decided case by case, in [`crate::proxy`].
-const MAX_TRIES: usize = 4;
+const MAX_TRIES: usize = 1 + MOST_RETRIES as usize;
 
 /// The threads that serve.
 #[derive(Debug)]

@@ -72,31 +72,31 @@ fn keys_of(table: &toml::Table, prefix: &str, keys: &mut BTreeSet<String>) {
     }
 }
 
+/// Keys that have no default stand in comments.
 fn example_keys() -> BTreeSet<String> {
     let mut keys = BTreeSet::new();
-    keys_of(&example().parse().unwrap(), "", &mut keys);
+    let uncommented = example().replace("\n# ", "\n");
+    keys_of(&uncommented.parse().unwrap(), "", &mut keys);
     keys
 }
 
 /// Every key of the configuration, from the structs that serde fills.
 fn known_keys() -> BTreeSet<String> {
-    let source = read("core/src/config/file.rs");
-    let mut structs: BTreeMap<&str, Vec<(&str, &str)>> = BTreeMap::new();
-    let mut current = "";
-    for line in source.lines() {
-        if let Some(rest) = line.strip_prefix("pub(super) struct ") {
-            current = rest.split(' ').next().unwrap();
-        } else if let Some((name, kind)) = line
-            .strip_prefix("    pub ")
-            .and_then(|field| field.trim_end_matches(',').split_once(": "))
-        {
-            structs.entry(current).or_default().push((name, kind));
-        }
+    let mut structs: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
+    fields(&read("core/src/config/file.rs"), "", &mut structs);
+    // Each table of a pool has a file.
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/config/pools");
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let stem = path.file_stem().unwrap().to_str().unwrap();
+        let module = if stem == "mod" { "pools" } else { stem };
+        let source = fs::read_to_string(&path).unwrap();
+        fields(&source, &format!("{module}::"), &mut structs);
     }
     let mut keys = BTreeSet::new();
-    let mut todo = vec![("File", String::new())];
+    let mut todo = vec![("File".to_owned(), String::new())];
     while let Some((name, prefix)) = todo.pop() {
-        for (key, kind) in &structs[name] {
+        for (key, kind) in &structs[&name] {
             let last = kind
                 .rsplit(['<', ' '])
                 .next()
@@ -104,9 +104,9 @@ fn known_keys() -> BTreeSet<String> {
                 .trim_end_matches('>');
             match structs.get_key_value(last) {
                 Some((inner, _)) if kind.starts_with("BTreeMap") => {
-                    todo.push((inner, format!("{prefix}{key}.NAME.")));
+                    todo.push((inner.clone(), format!("{prefix}{key}.NAME.")));
                 }
-                Some((inner, _)) => todo.push((inner, format!("{prefix}{key}."))),
+                Some((inner, _)) => todo.push((inner.clone(), format!("{prefix}{key}."))),
                 None => {
                     keys.insert(format!("{prefix}{key}"));
                 }
@@ -115,6 +115,27 @@ fn known_keys() -> BTreeSet<String> {
     }
     assert!(keys.len() > 40, "{keys:?}");
     keys
+}
+
+/// The fields of the structs of a file that serde fills, with their types.
+fn fields(source: &str, module: &str, structs: &mut BTreeMap<String, Vec<(String, String)>>) {
+    let mut current = String::new();
+    for line in source.lines() {
+        if let Some(rest) = line.strip_prefix("pub(super) struct ") {
+            current = format!("{module}{}", rest.split(' ').next().unwrap());
+        } else if line.starts_with('}') {
+            current.clear();
+        } else if let Some((name, kind)) = line
+            .strip_prefix("    ")
+            .map(|field| field.trim_start_matches("pub "))
+            .and_then(|field| field.trim_end_matches(',').split_once(": "))
+            && !current.is_empty()
+            && !name.starts_with("pub(")
+        {
+            let known = structs.entry(current.clone()).or_default();
+            known.push((name.to_owned(), kind.to_owned()));
+        }
+    }
 }
 
 /// The rows of the tables of keys: path, type, bounds.
@@ -185,7 +206,11 @@ fn the_bounds_are_the_bounds() {
         };
         let path = path.replace("NAME", "web");
         let (table, key) = path.rsplit_once('.').unwrap();
-        let settings = format!("[{table}]\n{key} = {beyond}\n[pools.web]\ntargets = [\"a:1\"]\n");
+        let pool = match table {
+            "pools.web" => "targets = [\"a:1\"]\n",
+            _ => "[pools.web]\ntargets = [\"a:1\"]\n",
+        };
+        let settings = format!("[{table}]\n{key} = {beyond}\n{pool}");
         let error = load(&settings).expect_err(&path);
         let expected = format!("`{path}` must be between {least} and {most}, not ");
         assert!(error.contains(&expected), "{error} instead of {expected}");
@@ -207,6 +232,7 @@ fn programs_in_the_documentation_load() {
         "docs/bodies.md",
         "docs/limits-and-access.md",
         "docs/state-and-background.md",
+        "docs/upstreams.md",
     ] {
         // A block that begins with the name of a file is that file, for the blocks behind it.
         let mut files: Vec<(String, String)> = Vec::new();
@@ -287,7 +313,9 @@ fn metrics_in(text: &str, quote: char) -> BTreeSet<String> {
 
 #[test]
 fn every_metric_is_listed() {
-    let code = metrics_in(&read("core/src/metrics/exposition.rs"), '"');
+    let files = ["exposition.rs", "exposition/failures.rs"];
+    let code = files.map(|file| read(&format!("core/src/metrics/{file}")));
+    let code = metrics_in(&code.concat(), '"');
     assert!(code.len() > 20, "{code:?}");
     let operations = read("docs/operations.md");
     let table = operations.split("## Metrics").nth(1).unwrap();
@@ -324,6 +352,8 @@ fn links_inside_the_documentation_lead_somewhere() {
         "docs/routes.md",
         "docs/bodies.md",
         "docs/state-and-background.md",
+        "docs/upstreams.md",
+        "examples/retries/README.md",
         "core/tests/oracle/jobs/README.md",
         "examples/cidr-gate/README.md",
         "examples/cors/README.md",

@@ -47,6 +47,22 @@ fn of_routes() {
         ".if_header",
     );
     finds(
+        "route(\"/a\").retries(11).to(\"web\");",
+        "`.retries` must be between 0 and 10, not 11",
+    );
+    finds(
+        "route(\"/a\").retries(1).retries(2).to(\"web\");",
+        "the route has a `.retries` already",
+    );
+    finds(
+        "route(\"/a\").retries(1, #{ after: \"503\" }).to(\"web\");",
+        "`retries` has no option `after`",
+    );
+    finds(
+        "route(\"/a\").retries(1, #{ on: [\"resett\"] }).to(\"web\");",
+        "\"resett\" is nothing to try again after (did you mean \"reset\"?)",
+    );
+    finds(
         "route(\"/a\").set_header(\"x y\", \"1\").to(\"web\");",
         "no header name",
     );

@@ -11,7 +11,7 @@ use ipnet::IpNet;
 use toml::Spanned;
 
 use super::error::Source;
-use super::units::{Count, Size, Time};
+use super::units::{Count, NoneOrCount, NoneOrTime, Size, Time};
 
 const LEAST: Duration = Duration::from_millis(1);
 
@@ -123,6 +123,46 @@ impl<'a> Checks<'a> {
                 _ => self.out_of_range(key, &given, bounds),
             }
         }
+    }
+
+    /// As [`Checks::time`], where there may be none.
+    pub(super) fn time_or_none(
+        &mut self,
+        slot: &mut Option<Duration>,
+        key: &str,
+        given: Option<Spanned<NoneOrTime>>,
+        range: RangeInclusive<Duration>,
+    ) {
+        let Some(given) = given else { return };
+        *slot = match *given.get_ref() {
+            NoneOrTime::None => None,
+            NoneOrTime::Time(time) => {
+                let mut taken = Duration::ZERO;
+                let time = Some(Spanned::new(given.span(), Time(time)));
+                self.time(&mut taken, key, time, range);
+                Some(taken)
+            }
+        };
+    }
+
+    /// As [`Checks::count`], where there may be none.
+    pub(super) fn count_or_none(
+        &mut self,
+        slot: &mut Option<usize>,
+        key: &str,
+        given: Option<Spanned<NoneOrCount>>,
+        range: RangeInclusive<u64>,
+    ) {
+        let Some(given) = given else { return };
+        *slot = match *given.get_ref() {
+            NoneOrCount::None => None,
+            NoneOrCount::Count(count) => {
+                let mut taken = 0;
+                let count = Some(Spanned::new(given.span(), Count(count)));
+                self.count(&mut taken, key, count, range);
+                Some(taken)
+            }
+        };
     }
 
     fn out_of_range<T: Display>(&mut self, key: &str, given: &Spanned<T>, (least, most): (T, T)) {

@@ -33,6 +33,20 @@ pub(super) enum NoneOrSize {
     Size(u64),
 }
 
+/// "none" or a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NoneOrTime {
+    None,
+    Time(Duration),
+}
+
+/// "none" or a whole number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NoneOrCount {
+    None,
+    Count(u64),
+}
+
 /// A value that is written as a text or as a number; the errors say which form is right.
 trait Value: Sized {
     /// What a value of another type should have been.
@@ -132,6 +146,40 @@ impl Value for NoneOrSize {
     }
 }
 
+impl Value for NoneOrTime {
+    const EXPECTED: &'static str = "\"none\" or a time such as \"2s\"";
+
+    fn from_text(text: &str) -> Result<Self, String> {
+        if text == "none" {
+            return Ok(Self::None);
+        }
+        Time::from_text(text)
+            .map(|Time(time)| Self::Time(time))
+            .map_err(|error| format!("{error}, or \"none\""))
+    }
+
+    fn from_number(number: i128) -> Result<Self, String> {
+        Time::from_number(number).map(|Time(time)| Self::Time(time))
+    }
+}
+
+impl Value for NoneOrCount {
+    const EXPECTED: &'static str = "\"none\" or a number";
+
+    fn from_text(text: &str) -> Result<Self, String> {
+        if text == "none" {
+            return Ok(Self::None);
+        }
+        Count::from_text(text)
+            .map(|Count(number)| Self::Count(number))
+            .map_err(|error| format!("{error}, or \"none\""))
+    }
+
+    fn from_number(number: i128) -> Result<Self, String> {
+        Count::from_number(number).map(|Count(number)| Self::Count(number))
+    }
+}
+
 struct ValueVisitor<T>(PhantomData<T>);
 
 impl<T: Value> Visitor<'_> for ValueVisitor<T> {
@@ -164,7 +212,15 @@ macro_rules! deserialize {
     )*};
 }
 
-deserialize!(Time, Size, Count, AutoOrCount, NoneOrSize);
+deserialize!(
+    Time,
+    Size,
+    Count,
+    AutoOrCount,
+    NoneOrSize,
+    NoneOrTime,
+    NoneOrCount
+);
 
 /// As a user would write it.
 impl fmt::Display for Time {

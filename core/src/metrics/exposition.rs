@@ -1,5 +1,7 @@
 //! Which metrics there are, and where their values come from.
 
+mod failures;
+
 use super::family::{Families, Kind};
 use super::pool::PoolMetrics;
 use super::route::RouteMetrics;
@@ -111,6 +113,7 @@ fn upstreams(pools: &[Arc<PoolMetrics>], input: &ScrapeInput, families: &mut Fam
             }
         }
     }
+    failures::describe(pools, &input.pools, families);
     {
         let mut family = families.family(
             "edgewright_upstream_endpoints",

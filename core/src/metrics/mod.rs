@@ -24,6 +24,7 @@ pub mod shard;
 mod status;
 #[cfg(test)]
 mod tests;
+mod upstream;
 
 pub use auth::{AuthFilter, AuthOutcome};
 pub use family::CONTENT_TYPE;
@@ -36,6 +37,7 @@ pub use sample::{
     DnsHostSample, DnsLookupSample, DnsSample, JwksSample, PoolSample, ReloadSample, ScrapeInput,
     ThrottlingSample,
 };
+pub use upstream::{Retried, UpstreamError};
 
 use auth::AuthMetrics;
 use edgewright_script::outbound::CallFailureKind;
@@ -234,7 +236,9 @@ impl Metrics {
     fn scrape_pools(&self, now: Instant) -> Vec<Arc<PoolMetrics>> {
         let mut pools = self.pools.scrape(now);
         let (fresh, reused) = self.overflow_pool.connections();
-        if fresh + reused > 0 || self.overflow_pool.failures().any(|(_, n)| n > 0) {
+        let failed = self.overflow_pool.failures().any(|(_, n)| n > 0)
+            || self.overflow_pool.errors().next().is_some();
+        if fresh + reused > 0 || failed {
             pools.push(self.overflow_pool.clone());
         }
         pools

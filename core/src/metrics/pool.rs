@@ -1,6 +1,8 @@
 //! What is counted for each pool of upstreams.
 
 use super::shard::Sharded;
+use super::upstream::{Retried, UpstreamCounts, UpstreamError};
+use edgewright_script::program::RetryCause;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Why no connection to an upstream could be made: the `reason` label of
@@ -53,6 +55,8 @@ struct Connections {
 pub struct PoolMetrics {
     name: Box<str>,
     connections: Sharded<Connections>,
+    /// Apart from those, since most workers never need it.
+    upstream: Sharded<UpstreamCounts>,
 }
 
 impl PoolMetrics {
@@ -60,6 +64,7 @@ impl PoolMetrics {
         Self {
             name: name.into(),
             connections: Sharded::new(shards),
+            upstream: Sharded::new(shards),
         }
     }
 
@@ -79,6 +84,44 @@ impl PoolMetrics {
     /// Counts one connection that could not be made.
     pub fn connect_failed(&self, reason: ConnectFailure) {
         self.connections.mine().failures[reason as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts a request that got no usable answer from its upstream.
+    pub fn failed(&self, error: UpstreamError) {
+        self.upstream.mine().failed(error);
+    }
+
+    /// Counts an attempt that follows another one.
+    pub fn retried(&self, after: Retried) {
+        self.upstream.mine().retried(after);
+    }
+
+    /// Counts a retry that the budget did not allow.
+    pub fn retry_refused(&self) {
+        self.upstream.mine().retry_refused();
+    }
+
+    /// Requests without a usable answer by reason, those that there were.
+    pub(super) fn errors(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        UpstreamError::ALL.into_iter().filter_map(|error| {
+            let total = self.upstream.used().map(|n| n.error(error)).sum();
+            (total > 0).then_some((error.name(), total))
+        })
+    }
+
+    /// Retries by what they followed, those that there were.
+    pub(super) fn retries(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let causes = RetryCause::ALL.map(|cause| (cause.name(), Retried::After(cause)));
+        let all = causes.into_iter().chain([("stale", Retried::Stale)]);
+        all.filter_map(|(name, after)| {
+            let total = self.upstream.used().map(|n| n.retries(after)).sum();
+            (total > 0).then_some((name, total))
+        })
+    }
+
+    /// Retries that the budget did not allow.
+    pub(super) fn retries_refused(&self) -> u64 {
+        self.upstream.used().map(UpstreamCounts::refused).sum()
     }
 
     /// (new connections, reused connections)
@@ -118,6 +161,20 @@ mod tests {
         assert_eq!(pool.connections(), (1, 2));
         let failures: Vec<_> = pool.failures().filter(|(_, n)| *n > 0).collect();
         assert_eq!(failures, [("port_exhausted", 1)]);
+    }
+
+    #[test]
+    fn errors_and_retries_add_up() {
+        let pool = PoolMetrics::new("web", 2);
+        pool.failed(UpstreamError::QueueFull);
+        pool.failed(UpstreamError::QueueFull);
+        pool.retried(Retried::Stale);
+        pool.retried(Retried::After(RetryCause::Unavailable));
+        pool.retry_refused();
+        assert_eq!(pool.errors().collect::<Vec<_>>(), [("queue_full", 2)]);
+        let retries: Vec<_> = pool.retries().collect();
+        assert_eq!(retries, [("503", 1), ("stale", 1)]);
+        assert_eq!(pool.retries_refused(), 1);
     }
 
     #[test]

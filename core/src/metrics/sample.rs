@@ -115,6 +115,10 @@ pub struct PoolSample {
     pub endpoints: usize,
     /// Requests that hold an endpoint now.
     pub in_flight: u64,
+    /// Requests that wait for a place now.
+    pub waiting: u64,
+    /// Retries under way now that count against the budget.
+    pub retries: u64,
 }
 
 /// CPU throttling, from the cgroup's `cpu.stat`.

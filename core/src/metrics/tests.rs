@@ -247,6 +247,8 @@ fn what_others_own_is_in_the_text() {
             name: "web".into(),
             endpoints: 4,
             in_flight: 9,
+            waiting: 2,
+            retries: 1,
         }],
         throttling: Some(ThrottlingSample {
             periods: 100,

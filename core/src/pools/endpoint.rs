@@ -115,6 +115,22 @@ impl Picked {
         }
     }
 
+    /// As [`Picked::new`], if fewer than `most` requests hold the endpoint.
+    pub(super) fn within(endpoint: &Arc<Endpoint>, most: usize) -> Option<Self> {
+        let add = |now| (now < most).then_some(now + 1);
+        let count = &endpoint.in_flight.0;
+        count
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, add)
+            .ok()?;
+        let endpoint = endpoint.clone();
+        Some(Self { endpoint })
+    }
+
+    /// Requests that hold the endpoint now, this one included.
+    pub fn in_flight(&self) -> usize {
+        self.endpoint.in_flight()
+    }
+
     /// What to connect to, all timeouts set; Pingora wants a clone of it for each request.
     pub fn peer(&self) -> &HttpPeer {
         &self.endpoint.peer

@@ -11,6 +11,8 @@
 //! - A target that is given twice, or that several names lead to, is one endpoint.
 
 mod balance;
+mod breaker;
+mod budget;
 mod connect;
 mod endpoint;
 mod pool;
@@ -20,6 +22,8 @@ mod status;
 mod tests;
 mod wish;
 
+pub use breaker::{Admitted, Breaker, Busy, Place};
+pub use budget::{Budget, Retry};
 pub use connect::classify_connect_error;
 pub use endpoint::{Endpoint, EndpointId, Picked};
 pub use pool::{Pool, Readiness, Unavailable};

@@ -11,6 +11,8 @@ use arc_swap::ArcSwap;
 use tracing::error;
 
 use super::balance;
+use super::breaker::Breaker;
+use super::budget::{Budget, Retry};
 use super::endpoint::{Address, Endpoint, Picked};
 use super::status::{EndpointStatus, PoolStatus};
 use super::wish::Wish;
@@ -58,6 +60,10 @@ pub struct Pool {
     current: ArcSwap<Endpoints>,
     /// Whose turn it is in a round robin; written by every request.
     turn: Padded<AtomicUsize>,
+    /// Retries under way.
+    budget: Arc<Budget>,
+    /// Requests that hold or wait for a place, where there are bounds.
+    breaker: Arc<Breaker>,
     /// Guards the making of `current`.
     rebuilding: Mutex<()>,
     rebuilt: Condvar,
@@ -101,6 +107,8 @@ impl Pool {
                 reason: Unavailable::Unresolved,
             }),
             turn: Padded::default(),
+            budget: previous.map_or_else(Arc::default, |pool| pool.budget.clone()),
+            breaker: previous.map_or_else(Arc::default, |pool| pool.breaker.clone()),
             rebuilding: Mutex::new(()),
             rebuilt: Condvar::new(),
         });
@@ -156,6 +164,37 @@ impl Pool {
         }
     }
 
+    /// Picks an endpoint that fewer than `most` requests hold, whichever it is.
+    pub(super) fn any_with_room(&self, most: usize) -> Option<Picked> {
+        let current = self.current.load();
+        let (before, from) = current
+            .list
+            .split_at(fastrand::usize(..=current.list.len()));
+        let mut all = from.iter().chain(before);
+        all.find_map(|endpoint| Picked::within(endpoint, most))
+    }
+
+    /// Requests that hold one of its endpoints now.
+    pub fn in_flight(&self) -> usize {
+        let current = self.current.load();
+        current.list.iter().map(|e| e.in_flight()).sum()
+    }
+
+    /// Whether a request can go elsewhere when one endpoint fails.
+    pub fn has_several(&self) -> bool {
+        self.current.load().list.len() > 1
+    }
+
+    /// Begins a retry; `None` when the budget is spent.
+    pub fn begin_retry(&self) -> Option<Retry> {
+        self.budget.begin(&self.config.retries, || self.in_flight())
+    }
+
+    /// Who holds or waits for a place in it.
+    pub(super) fn breaker(&self) -> &Arc<Breaker> {
+        &self.breaker
+    }
+
     /// Whether [`Pool::select`] would give an endpoint now. Takes no lock.
     pub fn has_endpoints(&self) -> bool {
         !self.current.load().list.is_empty()
@@ -206,6 +245,9 @@ impl Pool {
             name: self.name.clone(),
             targets: self.config.targets.iter().map(Target::to_string).collect(),
             endpoints: current.list.iter().map(endpoint).collect(),
+            places_taken: self.config.limits.bounds().then(|| self.breaker.taken()),
+            requests_waiting: self.breaker.waiting(),
+            retries_in_flight: self.budget.active(),
             waiting_for: match self.readiness() {
                 Readiness::Ready => Vec::new(),
                 Readiness::Waiting(names) => names,

@@ -14,6 +14,13 @@ pub struct PoolStatus {
     pub targets: Vec<String>,
     /// The endpoints that requests may get, sorted by address.
     pub endpoints: Vec<EndpointStatus>,
+    /// Requests that hold a place, where `[limits]` bounds them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub places_taken: Option<usize>,
+    /// Requests that wait for a place.
+    pub requests_waiting: usize,
+    /// Retries under way that count against the budget.
+    pub retries_in_flight: usize,
     /// While there is no endpoint: the names that have not been answered yet.
     pub waiting_for: Vec<String>,
 }
@@ -36,6 +43,8 @@ impl From<PoolStatus> for PoolSample {
         Self {
             endpoints: status.endpoints.len(),
             in_flight,
+            waiting: status.requests_waiting as u64,
+            retries: status.retries_in_flight as u64,
             name: status.name,
         }
     }

@@ -1,6 +1,10 @@
 //! What is known of one request while it is served.
 
-use std::{borrow::Cow, sync::Arc, time::Instant};
+use std::{
+    borrow::Cow,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use edgewright_script::{
     answer::Answer,
@@ -15,13 +19,13 @@ use smallvec::SmallVec;
 use super::{
     bodies::{ResponseBody, request::RequestBody},
     compress::Compressing,
-    deadline::Deadline,
+    deadline::Deadlines,
     gates::CorsReply,
     hygiene::Seen,
 };
 use crate::{
-    metrics::InFlight,
-    pools::{EndpointId, Picked},
+    metrics::{InFlight, UpstreamError},
+    pools::{EndpointId, Picked, Place, Retry},
     worker::Handle,
 };
 
@@ -82,10 +86,16 @@ pub(super) struct Rare {
     pub(super) matched_path: Option<String>,
     /// The identifier, once it was asked for.
     pub(super) id: Option<String>,
-    /// When the upstream's response header must be there.
-    pub(super) deadline: Option<Instant>,
-    /// Watches that on the connection in use.
-    pub(super) watch: Option<Deadline>,
+    /// By when the response header, and the end of it all, must be there.
+    pub(super) deadlines: Deadlines,
+    /// Its place in a pool with bounds. Behind the endpoint when all this is dropped: it says that both are free.
+    pub(super) place: Option<Place>,
+    /// Counts the attempt under way against the pool's retry budget.
+    pub(super) retry: Option<Retry>,
+    /// How long the next attempt waits.
+    pub(super) pause: Duration,
+    /// What the request has failed of, for the log.
+    pub(super) upstream_error: Option<UpstreamError>,
     /// A response that replaces the upstream's, made by `on_response`.
     pub(super) replacement: Option<Answer>,
     /// The body, once hooks have it.
@@ -121,6 +131,8 @@ pub(super) struct Refusal {
     pub(super) reason: Cow<'static, str>,
     /// Whether a hook failed: then nothing more of the program runs.
     pub(super) hook_failed: bool,
+    /// What the upstream failed of, where that is it.
+    pub(super) upstream: Option<UpstreamError>,
 }
 
 impl Refusal {
@@ -129,12 +141,16 @@ impl Refusal {
             status,
             reason: reason.into(),
             hook_failed: false,
+            upstream: None,
         }
     }
 
-    /// The upstream's response header did not come in time.
-    pub(super) fn late() -> Self {
-        Self::new(504, "the upstream did not answer in time")
+    /// There is no usable answer of the upstream.
+    pub(super) fn upstream(error: UpstreamError) -> Self {
+        Self {
+            upstream: Some(error),
+            ..Self::new(error.status(), error.text())
+        }
     }
 
     /// The answer to a request whose hook failed. It says nothing of the program.
@@ -188,12 +204,6 @@ impl Context {
 impl State {
     pub(super) fn rare(&mut self) -> &mut Rare {
         self.rare.get_or_insert_default()
-    }
-
-    /// Whether the time until the response header is over.
-    pub(super) fn is_late(&self) -> bool {
-        let watch = self.rare.as_ref().and_then(|rare| rare.watch.as_ref());
-        watch.is_some_and(Deadline::has_passed)
     }
 
     /// Whether the upstream's response is kept for hooks.

@@ -13,6 +13,7 @@ mod client;
 mod compress;
 mod context;
 mod deadline;
+mod failure;
 mod filters;
 #[doc(hidden)]
 #[cfg(any(test, fuzzing))]
@@ -25,6 +26,7 @@ mod log;
 pub(crate) mod loops;
 mod path;
 mod presence;
+mod retry;
 mod upstream;
 mod view;
 
@@ -210,19 +212,19 @@ impl ProxyHttp for Edge {
         context: &mut Context,
         error: Box<Error>,
     ) -> Box<Error> {
-        upstream::connect_failed(context, error)
+        failure::connect_failed(context, error)
     }
 
     async fn connected_to_upstream(
         &self,
-        _session: &mut Session,
+        session: &mut Session,
         reused: bool,
         _peer: &HttpPeer,
         fd: RawFd,
         _digest: Option<&Digest>,
         context: &mut Context,
     ) -> Result<()> {
-        upstream::connected(fd, reused, context)
+        upstream::connected(fd, reused, session, context)
     }
 
     async fn upstream_request_filter(
@@ -249,10 +251,14 @@ impl ProxyHttp for Edge {
             // What follows is no body but the other protocol.
             return Ok(());
         }
-        let rare = context.state.rare.as_ref();
-        if let Some(whole) = rare.and_then(|rare| rare.request_body.as_ref()) {
-            whole.replace(body, end);
-            return Ok(());
+        if let Some(rare) = &mut context.state.rare {
+            if end {
+                rare.deadlines.sent();
+            }
+            if let Some(whole) = &rare.request_body {
+                whole.replace(body, end);
+                return Ok(());
+            }
         }
         let Some(chunk) = body else {
             return Ok(());
@@ -277,9 +283,17 @@ impl ProxyHttp for Edge {
             return Err(Error::new_up(ErrorType::InvalidHTTPHeader));
         }
         if !response.status.is_informational() || status == 101 {
+            if let Some(error) = retry::after_status(session, context, response.status) {
+                return Err(error);
+            }
             context.state.has_response = true;
             if let Some(rare) = &mut context.state.rare {
-                rare.watch = None;
+                rare.retry = None;
+                // A tunnel lasts as long as its ends want.
+                match status {
+                    101 => rare.deadlines.end(),
+                    _ => rare.deadlines.answered(),
+                }
             }
         }
         if !response.status.is_informational()
@@ -371,12 +385,7 @@ impl ProxyHttp for Edge {
         context: &mut Context,
         reused: bool,
     ) -> Box<Error> {
-        let late = context.state.is_late();
-        if late {
-            context.state.refusal = Some(Refusal::late());
-        }
-        let is_final = late || context.state.has_response;
-        upstream::failed_in_use(peer, session, error, reused, is_final)
+        failure::in_use(peer, session, error, context, reused)
     }
 
     async fn fail_to_proxy(
@@ -390,6 +399,7 @@ impl ProxyHttp for Edge {
             .response_written()
             .is_some_and(|written| !written.status.is_informational());
         if begun {
+            failure::count_cut(handle, state, error);
             // The client has a part of the upstream's answer: it must not look complete.
             return FailToProxy {
                 error_code: 0,
@@ -417,7 +427,8 @@ impl ProxyHttp for Edge {
             let status = answer.status.as_u16();
             (status, local::answer(session, handle, state, answer).await)
         } else {
-            let refusal = state.refusal.take().or_else(|| upstream::refusal(error));
+            let refusal = state.refusal.take().or_else(|| failure::refusal(error));
+            failure::count(handle, state, refusal.as_ref());
             let Some(refusal) = refusal else {
                 return FailToProxy {
                     error_code: 0,
@@ -437,6 +448,7 @@ impl ProxyHttp for Edge {
     }
 
     async fn logging(&self, session: &mut Session, error: Option<&Error>, context: &mut Context) {
+        failure::end(&mut context.state);
         if error.is_none() && context.state.holds_response() {
             let Context { handle, state, .. } = context;
             // Boxed, so that requests without hooks don't carry its state.
@@ -499,9 +511,10 @@ impl Edge {
         // An upstream's bytes may stand in it.
         let error: String = error.to_string().chars().take(MOST_LOGGED).collect();
         tracing::warn!(
-            "request failed route={} status={} attempts={} after={:.3}s error={error}",
+            "request failed route={} status={} reason={} attempts={} after={:.3}s error={error}",
             context.label(),
             status.unwrap_or(0),
+            failure::reason(&context.state),
             context.state.attempts,
             duration.as_secs_f64(),
         );

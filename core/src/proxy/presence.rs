@@ -1,6 +1,9 @@
 //! Whether a client is still there while nothing is read from it or written to it.
 
-use std::{io, os::fd::BorrowedFd};
+use std::{
+    io,
+    os::fd::{BorrowedFd, OwnedFd},
+};
 
 use pingora_proxy::Session;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -14,12 +17,8 @@ pub(super) struct Presence {
 impl Presence {
     /// Watches the client of `session`. `None` when it can't be watched, for want of open files.
     pub(super) fn watch(session: &Session) -> Option<Self> {
-        let fd = session.as_http1()?.stream().id();
-        // SAFETY: the stream keeps its descriptor open as long as the session is borrowed; it is
-        // only borrowed until the next line.
-        let connection = unsafe { BorrowedFd::borrow_raw(fd) };
-        // A descriptor of our own: Pingora has registered its own for its reads and writes.
-        let connection = connection.try_clone_to_owned().ok()?;
+        // Pingora has registered its own descriptor for its reads and writes.
+        let connection = connection(session).ok()??;
         let connection = TcpStream::from_std(connection.into()).ok()?;
         Some(Self { connection })
     }
@@ -51,4 +50,19 @@ impl Presence {
             }
         }
     }
+}
+
+/// A descriptor of our own for the client's connection; `None` when the client has no connection for itself.
+///
+/// # Errors
+/// When there is none to be had, for want of open files.
+pub(super) fn connection(session: &Session) -> io::Result<Option<OwnedFd>> {
+    let Some(http1) = session.as_http1() else {
+        return Ok(None);
+    };
+    let fd = http1.stream().id();
+    // SAFETY: the stream keeps its descriptor open as long as the session is borrowed; it is
+    // only borrowed until the next line.
+    let connection = unsafe { BorrowedFd::borrow_raw(fd) };
+    connection.try_clone_to_owned().map(Some)
 }

@@ -321,6 +321,7 @@ impl Builder<'_> {
             request_headers: draft.request_headers,
             response_headers: draft.response_headers,
             timeout: draft.timeout,
+            retries: draft.retries,
             compress: draft.compress.map(Box::new),
             auth,
         })

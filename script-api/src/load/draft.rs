@@ -12,7 +12,7 @@ use crate::{
     jwt::Jwks,
     program::{
         BasicAuth, Compress, Condition, ForwardRules, HeaderChange, HookKind, JwtAuth,
-        PoolDeclaration,
+        PoolDeclaration, Retries,
     },
     router::{HostPattern, Pattern, Substitution},
     source::Source,
@@ -83,6 +83,7 @@ pub(super) struct RouteDraft {
     pub(super) request_headers: Vec<HeaderChange>,
     pub(super) response_headers: Vec<HeaderChange>,
     pub(super) timeout: Option<Duration>,
+    pub(super) retries: Option<Retries>,
     pub(super) compress: Option<Compress>,
     pub(super) auth: AuthDraft,
 }

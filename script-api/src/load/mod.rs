@@ -19,6 +19,7 @@ mod inputs;
 mod link;
 mod options;
 mod order;
+mod retries_dsl;
 mod route_dsl;
 mod site_dsl;
 mod states;
@@ -161,6 +162,7 @@ fn engine(inputs: &Inputs, draft: &SharedDraft) -> Engine {
     hook_dsl::register(&mut engine, draft);
     gate_dsl::register(&mut engine);
     compress_dsl::register(&mut engine);
+    retries_dsl::register(&mut engine);
     auth_dsl::register(&mut engine);
     forward_dsl::register(&mut engine);
     inputs::register(&mut engine, inputs, draft);

@@ -87,6 +87,7 @@ fn add_route(
         request_headers: Vec::new(),
         response_headers: Vec::new(),
         timeout: None,
+        retries: None,
         compress: None,
         auth: AuthDraft::default(),
     });

@@ -7,6 +7,7 @@ mod condition;
 mod gates;
 mod matching;
 mod phases;
+mod retries;
 mod route;
 
 pub use auth::{Auth, BasicAuth, ForwardAuth, ForwardCache, ForwardRules, JwtAuth, TokenFrom};
@@ -19,6 +20,7 @@ pub use gates::{
 };
 pub use matching::{Found, Match};
 pub use phases::Need;
+pub use retries::{MOST_RETRIES, Retries, RetryCause, RetryOn};
 pub use route::{Destination, HeaderChange, Route, Split};
 
 use std::{borrow::Cow, sync::Arc, time::Duration};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http::{HeaderName, HeaderValue, StatusCode};
 
-use super::{Auth, Compress, Condition, Gates, HookId, Later, PoolId, SiteId};
+use super::{Auth, Compress, Condition, Gates, HookId, Later, PoolId, Retries, SiteId};
 use crate::{
     answer::Answer,
     diagnostic::Place,
@@ -52,6 +52,8 @@ pub struct Route {
     pub response_headers: Vec<HeaderChange>,
     /// How long the upstream may take until its response header is complete.
     pub timeout: Option<Duration>,
+    /// How often a request is tried again, where the route says so.
+    pub retries: Option<Retries>,
     /// Which of its responses are compressed.
     pub compress: Option<Box<Compress>>,
     /// Who may use it: asked before any hook.

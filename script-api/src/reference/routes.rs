@@ -223,6 +223,15 @@ pub(super) const FILTERS: Group = Group {
         ),
         Entry::new(
             LoadTime,
+            &[
+                "retries(attempts: int) -> Route",
+                "retries(attempts: int, options: map) -> Route",
+            ],
+            "How often a request is tried again, 0 to 10, in place of the pool's `[retries]`. Options: `on` \
+             (`\"connect\"`, `\"reset\"`, `\"timeout\"`, `\"502\"`, `\"503\"`, `\"504\"`).",
+        ),
+        Entry::new(
+            LoadTime,
             &["compress() -> Route", "compress(options: map) -> Route"],
             "Compresses responses for clients that want it. Options: `min` (`\"1KiB\"`), `types` (media types, `\"text/*\"`), \
              `codings` (`[\"zstd\", \"br\", \"gzip\"]`, the preferred one first).",

@@ -2,6 +2,8 @@
 //! what it becomes.
 
 mod balance;
+mod limits;
+mod retries;
 mod target;
 mod timeouts;
 
@@ -13,6 +15,8 @@ use toml::Spanned;
 use super::check::Checks;
 
 pub use balance::Balance;
+pub use limits::PoolLimits;
+pub use retries::{BUDGET_WHOLE, Retries};
 pub use target::{Target, TargetError};
 pub use timeouts::Timeouts;
 
@@ -25,6 +29,10 @@ pub struct PoolConfig {
     pub balance: Balance,
     /// `[pools.NAME.timeouts]`.
     pub timeouts: Timeouts,
+    /// `[pools.NAME.retries]`.
+    pub retries: Retries,
+    /// `[pools.NAME.limits]`.
+    pub limits: PoolLimits,
 }
 
 impl PoolConfig {
@@ -35,6 +43,8 @@ impl PoolConfig {
             targets,
             balance: Balance::default(),
             timeouts: Timeouts::default(),
+            retries: Retries::default(),
+            limits: PoolLimits::default(),
         }
     }
 }
@@ -63,6 +73,8 @@ pub(super) struct Table {
     targets: Option<Spanned<Vec<Spanned<String>>>>,
     balance: Option<Balance>,
     timeouts: timeouts::Table,
+    retries: retries::Table,
+    limits: limits::Table,
 }
 
 /// Takes the table of the pool `name`.
@@ -75,6 +87,8 @@ pub(super) fn take(checks: &mut Checks<'_>, name: &Spanned<String>, table: Table
         targets: targets(checks, name, table.targets),
         balance: table.balance.unwrap_or_default(),
         timeouts: timeouts::take(checks, &prefix, table.timeouts),
+        retries: retries::take(checks, &prefix, table.retries),
+        limits: limits::take(checks, &prefix, table.limits),
     }
 }
 

@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod checks;
+mod failures;
 mod loading;
 mod values;
 

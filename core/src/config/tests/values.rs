@@ -120,7 +120,9 @@ fn every_key_reaches_the_model() {
             read: seconds(60),
             write: seconds(2),
             idle: seconds(3),
+            ..Timeouts::default()
         },
+        ..PoolConfig::new(Vec::new())
     };
     let api = PoolConfig::new(vec!["api:1".parse().unwrap()]);
     let expected = Config {
@@ -252,7 +254,7 @@ fn mistakes_have_a_place_and_a_way_out() {
         ),
         (
             "[pools.web]\ntargets = [\"a:1\"]\n[pools.web.health]\npath = \"/\"",
-            "3:12: unknown key `health` (the keys here are `targets`, `balance`, `timeouts`)",
+            "3:12: unknown key `health` (the keys here are `targets`, `balance`, `timeouts`, `retries`, `limits`)",
         ),
         (
             "[pools.web]\ntargets = [\"a:1\"]\nbalance = \"random\"",

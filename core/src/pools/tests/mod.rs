@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod limits;
 mod reload;
 mod resolving;
 mod select;

@@ -14,9 +14,9 @@ use crate::{
     metrics::Limit,
     proxy::{
         context::{Refusal, State},
-        gates,
+        failure, gates,
         hooks::Exchange,
-        hygiene, upstream,
+        hygiene,
     },
 };
 
@@ -111,7 +111,7 @@ pub(in crate::proxy) async fn read(exchange: &mut Exchange<'_>) -> Result<(), Un
                     Unread::Refused(Refusal::new(503, "too many bodies at a time"))
                 }
                 Fault::Broken(error) => {
-                    let refusal = upstream::refusal(&error.into_down());
+                    let refusal = failure::refusal(&error.into_down());
                     refusal.map_or(Unread::ClientLeft, Unread::Refused)
                 }
             });

@@ -1,0 +1,211 @@
+//! What a failure of an upstream means, and what the client is told of it.
+
+use pingora_core::upstreams::peer::HttpPeer;
+use pingora_error::{Error, ErrorSource, ErrorType, RetryType};
+use pingora_proxy::Session;
+
+use super::{
+    admit::asked_again,
+    context::{Context, Refusal, State},
+    deadline::Late,
+    retry::{self, Decision},
+};
+use crate::{
+    metrics::{ConnectFailure, Retried, UpstreamError},
+    pools::classify_connect_error,
+    worker::Handle,
+};
+use edgewright_script::program::RetryCause;
+
+/// Counts a connection that could not be made, and says whether another is tried: nobody has got the
+/// request, so that is safe for all of them.
+pub(super) fn connect_failed(context: &mut Context, mut error: Box<Error>) -> Box<Error> {
+    let Context { handle, state, .. } = context;
+    let reason = classify_connect_error(&error);
+    if let Some(pool) = state.pool {
+        let (pool, metrics) = handle.pool(pool);
+        metrics.connect_failed(reason);
+        tracing::warn!(
+            "upstream connect failure pool={} endpoint={} reason={} attempt={} error={error}",
+            pool.name(),
+            state.picked.as_ref().map_or("", |picked| picked.address()),
+            reason.name(),
+            state.attempts,
+        );
+    }
+    let failure = match reason {
+        ConnectFailure::PortExhausted => UpstreamError::PortExhausted,
+        ConnectFailure::FdExhausted => UpstreamError::FdExhausted,
+        ConnectFailure::Timeout => UpstreamError::ConnectTimeout,
+        ConnectFailure::Refused | ConnectFailure::Other => UpstreamError::Connect,
+    };
+    // Another try needs what has just run out.
+    let is_ours = matches!(
+        failure,
+        UpstreamError::PortExhausted | UpstreamError::FdExhausted
+    );
+    let after = (!is_ours).then_some(Retried::After(RetryCause::Connect));
+    let again = failed(handle, state, failure, after, reason.name(), true);
+    error.set_retry(again);
+    error
+}
+
+/// Decides whether a request is sent again after a connection failed in use. Only when the
+/// upstream can't have acted on it twice: see [`retry::is_repeatable`]. Never when the time for all attempts
+/// is up, nor once the header of a response has come: the rest of another one must not follow it.
+pub(super) fn in_use(
+    peer: &HttpPeer,
+    session: &mut Session,
+    error: Box<Error>,
+    context: &mut Context,
+    reused: bool,
+) -> Box<Error> {
+    let Context { handle, state, .. } = context;
+    let mut error = error.more_context(format!("Peer: {peer}"));
+    // Pingora's own opinion: it knows the errors of its protocols, but not what is safe for a request
+    // (pingora #979).
+    let suggested = match error.retry {
+        RetryType::ReusedOnly => reused,
+        RetryType::Decided(retry) => retry,
+    };
+    if is_status(&error) && suggested {
+        // It was decided when the header came.
+        return error;
+    }
+    error.set_retry(false);
+    if state.refusal.is_some() {
+        return error;
+    }
+    let late = state.rare.as_ref().and_then(|rare| rare.deadlines.passed());
+    if state.has_response {
+        if late == Some(Late::Request) {
+            state.refusal = Some(Refusal::upstream(UpstreamError::RequestTimeout));
+        }
+        return error;
+    }
+    if late.is_none() && *error.esource() != ErrorSource::Upstream {
+        return error;
+    }
+    let (failure, cause) = classify(&error, late);
+    let is_stale = match error.etype() {
+        // Pingora only marks failed reads; a write can fail on a connection closed meanwhile too.
+        ErrorType::WriteError => reused,
+        _ => suggested,
+    };
+    let after = if is_stale && late.is_none() {
+        Some(Retried::Stale)
+    } else {
+        cause.map(Retried::After)
+    };
+    let repeatable = retry::is_repeatable(session);
+    let again = failed(handle, state, failure, after, failure.name(), repeatable);
+    error.set_retry(again);
+    error
+}
+
+/// Whether the error stands for a response of the upstream's own that the client is not to get.
+fn is_status(error: &Error) -> bool {
+    matches!(error.etype(), ErrorType::HTTPStatus(_)) && *error.esource() == ErrorSource::Upstream
+}
+
+/// Notes a failed attempt, and whether another follows.
+fn failed(
+    handle: &Handle,
+    state: &mut State,
+    failure: UpstreamError,
+    after: Option<Retried>,
+    last_error: &'static str,
+    repeatable: bool,
+) -> bool {
+    let mut refusal = Refusal::upstream(failure);
+    if asked_again(handle, state).is_some() {
+        state.rare().last_error = Some(last_error);
+    }
+    let decision = match after {
+        Some(after) => retry::decide(handle, state, after, repeatable),
+        None => Decision::Final,
+    };
+    if decision == Decision::OverBudget {
+        let spent = UpstreamError::RetryBudget;
+        refusal.reason = format!("{}; {}", refusal.reason, spent.text()).into();
+        refusal.upstream = Some(spent);
+    }
+    state.refusal = Some(refusal);
+    decision == Decision::Again
+}
+
+/// What a connection failed of before there was a response header, and what that is in the words of `on`.
+fn classify(error: &Error, late: Option<Late>) -> (UpstreamError, Option<RetryCause>) {
+    use UpstreamError as E;
+    match (late, error.etype()) {
+        (Some(Late::FirstByte), _) | (None, ErrorType::ReadTimedout) => {
+            (E::FirstByteTimeout, Some(RetryCause::Timeout))
+        }
+        (Some(late), _) => (late.into(), None),
+        (None, ErrorType::WriteTimedout) => (E::WriteTimeout, None),
+        (None, ErrorType::ConnectionClosed | ErrorType::ReadError | ErrorType::WriteError) => {
+            (E::Reset, Some(RetryCause::Reset))
+        }
+        (None, _) => (E::Broken, None),
+    }
+}
+
+/// What the client is told of an error that nobody else has said anything of. `None` when there is
+/// nobody to tell.
+pub(super) fn refusal(error: &Error) -> Option<Refusal> {
+    let timed_out = matches!(
+        error.etype(),
+        ErrorType::ReadTimedout
+            | ErrorType::WriteTimedout
+            | ErrorType::ConnectTimedout
+            | ErrorType::TLSHandshakeTimedout
+    );
+    Some(match (error.etype(), error.esource()) {
+        (ErrorType::HTTPStatus(413), _) => Refusal::new(413, "the request's body is too large"),
+        (ErrorType::HTTPStatus(status), _) => Refusal::new(*status, "the request failed"),
+        (_, ErrorSource::Upstream) if timed_out => {
+            Refusal::upstream(UpstreamError::FirstByteTimeout)
+        }
+        (_, ErrorSource::Upstream) => Refusal::upstream(UpstreamError::Broken),
+        (_, ErrorSource::Downstream) if timed_out => {
+            Refusal::new(408, "the request did not arrive in time")
+        }
+        (
+            ErrorType::WriteError | ErrorType::ReadError | ErrorType::ConnectionClosed,
+            ErrorSource::Downstream,
+        ) => return None,
+        (_, ErrorSource::Downstream) => Refusal::new(400, "the request can't be read"),
+        _ => Refusal::new(500, "internal error"),
+    })
+}
+
+/// Counts what the request has failed of, for good, if that was its upstream.
+pub(super) fn count(handle: &Handle, state: &mut State, refusal: Option<&Refusal>) {
+    if let (Some(failure), Some(pool)) = (refusal.and_then(|refusal| refusal.upstream), state.pool)
+    {
+        handle.pool(pool).1.failed(failure);
+        state.rare().upstream_error = Some(failure);
+    }
+}
+
+/// Counts a response that the client has a part of and gets no more.
+pub(super) fn count_cut(handle: &Handle, state: &mut State, error: &Error) {
+    let broken = *error.esource() == ErrorSource::Upstream;
+    let broken = broken.then(|| Refusal::upstream(UpstreamError::Broken));
+    let refusal = state.refusal.take().or(broken);
+    count(handle, state, refusal.as_ref());
+}
+
+/// The word for what the request has failed of.
+pub(super) fn reason(state: &State) -> &'static str {
+    let rare = state.rare.as_ref();
+    let error = rare.and_then(|rare| rare.upstream_error);
+    error.map_or("other", UpstreamError::name)
+}
+
+/// Stops the clocks of a request that is over.
+pub(super) fn end(state: &mut State) {
+    if let Some(rare) = &mut state.rare {
+        rare.deadlines.end();
+    }
+}
