@@ -5,6 +5,7 @@
 
 pub mod admin;
 mod background;
+pub mod certificates;
 pub mod commands;
 pub mod config;
 pub mod dns;

@@ -72,31 +72,70 @@ fn keys_of(table: &toml::Table, prefix: &str, keys: &mut BTreeSet<String>) {
     }
 }
 
+/// Keys that have no default, or whose table changes something by being there, stand in comments of the example.
 fn example_keys() -> BTreeSet<String> {
+    let example = example();
+    let lines: Vec<&str> = example
+        .lines()
+        .map(|line| match line.strip_prefix("# ") {
+            Some(rest) if rest.starts_with('[') || rest.contains(" = ") => rest,
+            _ => line,
+        })
+        .collect();
     let mut keys = BTreeSet::new();
-    keys_of(&example().parse().unwrap(), "", &mut keys);
+    keys_of(&lines.join("\n").parse().unwrap(), "", &mut keys);
     keys
+}
+
+/// The structs that serde fills: of the file as a whole, and of the tables of a pool, each of which is the
+/// `Table` of a module of its own.
+fn structs() -> BTreeMap<String, Vec<(String, String)>> {
+    let folder = repository("core/src/config/pools");
+    let mut sources = vec![("file".to_owned(), read("core/src/config/file.rs"))];
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let stem = path.file_stem().unwrap().to_str().unwrap();
+        let module = if stem == "mod" { "pools" } else { stem };
+        sources.push((module.to_owned(), fs::read_to_string(&path).unwrap()));
+    }
+    let mut structs: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
+    for (module, source) in sources {
+        let mut current = None;
+        for line in source.lines() {
+            if let Some(rest) = line.strip_prefix("pub(super) struct ") {
+                let name = rest.split([' ', '(', '<']).next().unwrap();
+                current = match (module.as_str(), name) {
+                    ("file", name) => Some(name.to_owned()),
+                    (module, "Table") => Some(format!("{module}::Table")),
+                    _ => None,
+                };
+            } else if line.starts_with('}') {
+                current = None;
+            } else if let (Some(current), Some((name, kind))) = (
+                &current,
+                line.trim_end_matches(',')
+                    .strip_prefix("    ")
+                    .and_then(|field| field.split_once(": ")),
+            ) && !name.starts_with(['/', '#', ' '])
+            {
+                let name = name.strip_prefix("pub ").unwrap_or(name).to_owned();
+                structs
+                    .entry(current.clone())
+                    .or_default()
+                    .push((name, kind.to_owned()));
+            }
+        }
+    }
+    structs
 }
 
 /// Every key of the configuration, from the structs that serde fills.
 fn known_keys() -> BTreeSet<String> {
-    let source = read("core/src/config/file.rs");
-    let mut structs: BTreeMap<&str, Vec<(&str, &str)>> = BTreeMap::new();
-    let mut current = "";
-    for line in source.lines() {
-        if let Some(rest) = line.strip_prefix("pub(super) struct ") {
-            current = rest.split(' ').next().unwrap();
-        } else if let Some((name, kind)) = line
-            .strip_prefix("    pub ")
-            .and_then(|field| field.trim_end_matches(',').split_once(": "))
-        {
-            structs.entry(current).or_default().push((name, kind));
-        }
-    }
+    let structs = structs();
     let mut keys = BTreeSet::new();
-    let mut todo = vec![("File", String::new())];
+    let mut todo = vec![("File".to_owned(), String::new())];
     while let Some((name, prefix)) = todo.pop() {
-        for (key, kind) in &structs[name] {
+        for (key, kind) in &structs[&name] {
             let last = kind
                 .rsplit(['<', ' '])
                 .next()
@@ -104,9 +143,9 @@ fn known_keys() -> BTreeSet<String> {
                 .trim_end_matches('>');
             match structs.get_key_value(last) {
                 Some((inner, _)) if kind.starts_with("BTreeMap") => {
-                    todo.push((inner, format!("{prefix}{key}.NAME.")));
+                    todo.push((inner.clone(), format!("{prefix}{key}.NAME.")));
                 }
-                Some((inner, _)) => todo.push((inner, format!("{prefix}{key}."))),
+                Some((inner, _)) => todo.push((inner.clone(), format!("{prefix}{key}."))),
                 None => {
                     keys.insert(format!("{prefix}{key}"));
                 }
@@ -324,6 +363,7 @@ fn links_inside_the_documentation_lead_somewhere() {
         "docs/routes.md",
         "docs/bodies.md",
         "docs/state-and-background.md",
+        "docs/upstreams.md",
         "core/tests/oracle/jobs/README.md",
         "examples/cidr-gate/README.md",
         "examples/cors/README.md",

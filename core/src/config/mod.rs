@@ -30,7 +30,10 @@ pub use dns::Dns;
 pub use limits::{Limits, ScriptLimits};
 pub use load::{LoadError, Loaded, Overrides, attempt, load};
 pub use log::{Format, Level, Log};
-pub use pools::{Balance, PoolConfig, Target, TargetError, Timeouts, check_pool_name};
+pub use pools::{
+    Balance, Connections, PoolConfig, Protocol, ProxyProtocol, Target, TargetError, Timeouts, Tls,
+    check_pool_name,
+};
 pub use server::{Listener, Server, Shutdown, Threads};
 
 /// The name of the configuration file in its folder.

@@ -13,6 +13,7 @@
 mod balance;
 mod connect;
 mod endpoint;
+mod peer;
 mod pool;
 mod set;
 mod status;

@@ -12,6 +12,7 @@ use tracing::error;
 
 use super::balance;
 use super::endpoint::{Address, Endpoint, Picked};
+use super::peer;
 use super::status::{EndpointStatus, PoolStatus};
 use super::wish::Wish;
 use crate::config::{Balance, PoolConfig, Target};
@@ -89,7 +90,7 @@ impl Pool {
             }
         }
         let carried = previous
-            .filter(|previous| previous.config.timeouts == config.timeouts)
+            .filter(|previous| peer::same(&previous.config, config))
             .map(|previous| previous.current.load().list.clone());
         let pool = Arc::new(Pool {
             name: name.to_owned(),
@@ -240,7 +241,7 @@ impl Pool {
     }
 
     fn make(&self, address: Address) -> Option<Arc<Endpoint>> {
-        match Endpoint::new(address, &self.config.timeouts) {
+        match Endpoint::new(address, &self.config) {
             Ok(endpoint) => Some(Arc::new(endpoint)),
             Err(reason) => {
                 error!(pool = self.name, reason, "a target can't be connected to");

@@ -120,7 +120,7 @@ pub(super) fn connect_failed(context: &mut Context, mut error: Box<Error>) -> Bo
             state.refusal = Some(Refusal::new(504, "the upstream did not accept in time"));
             error.set_retry(state.attempts < CONNECT_ATTEMPTS);
         }
-        ConnectFailure::Refused | ConnectFailure::Other => {
+        ConnectFailure::Refused | ConnectFailure::Tls | ConnectFailure::Other => {
             state.refusal = Some(Refusal::new(502, "the upstream can't be reached"));
             error.set_retry(state.attempts < CONNECT_ATTEMPTS);
         }

@@ -75,5 +75,6 @@ mod support_itself;
 mod syscalls;
 mod targets;
 mod two_hooks;
+mod upstream_tls;
 mod webhook;
 mod wrong_phase;

@@ -2,10 +2,13 @@
 //! what it becomes.
 
 mod balance;
+mod connections;
 mod target;
 mod timeouts;
+pub(super) mod tls;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde::Deserialize;
 use toml::Spanned;
@@ -13,8 +16,10 @@ use toml::Spanned;
 use super::check::Checks;
 
 pub use balance::Balance;
+pub use connections::{Connections, Protocol, ProxyProtocol};
 pub use target::{Target, TargetError};
 pub use timeouts::Timeouts;
+pub use tls::Tls;
 
 /// `[pools.NAME]`. An equal one after a reload keeps its connections and statistics.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +30,12 @@ pub struct PoolConfig {
     pub balance: Balance,
     /// `[pools.NAME.timeouts]`.
     pub timeouts: Timeouts,
+    /// `protocol`: what is spoken to the targets.
+    pub protocol: Protocol,
+    /// `[pools.NAME.connections]`.
+    pub connections: Connections,
+    /// `[pools.NAME.tls]`: none without the table.
+    pub tls: Option<Arc<Tls>>,
 }
 
 impl PoolConfig {
@@ -35,6 +46,9 @@ impl PoolConfig {
             targets,
             balance: Balance::default(),
             timeouts: Timeouts::default(),
+            protocol: Protocol::default(),
+            connections: Connections::default(),
+            tls: None,
         }
     }
 }
@@ -63,18 +77,36 @@ pub(super) struct Table {
     targets: Option<Spanned<Vec<Spanned<String>>>>,
     balance: Option<Balance>,
     timeouts: timeouts::Table,
+    protocol: Option<Spanned<Protocol>>,
+    connections: connections::Table,
+    tls: Option<Spanned<tls::Table>>,
+}
+
+/// A pool, and what its TLS needs that is still to be read.
+pub(super) struct Taken {
+    pub(super) pool: PoolConfig,
+    pub(super) tls: Option<tls::Unread>,
 }
 
 /// Takes the table of the pool `name`.
-pub(super) fn take(checks: &mut Checks<'_>, name: &Spanned<String>, table: Table) -> PoolConfig {
+pub(super) fn take(checks: &mut Checks<'_>, name: &Spanned<String>, table: Table) -> Taken {
     if let Err(message) = check_pool_name(name.get_ref()) {
         checks.error(&name.span(), message);
     }
     let prefix = format!("pools.{}", name.get_ref());
-    PoolConfig {
-        targets: targets(checks, name, table.targets),
-        balance: table.balance.unwrap_or_default(),
-        timeouts: timeouts::take(checks, &prefix, table.timeouts),
+    let targets = targets(checks, name, table.targets);
+    let has_tls = table.tls.is_some();
+    let tls = table.tls;
+    Taken {
+        tls: tls.and_then(|table| tls::take(checks, &prefix, table, &targets)),
+        pool: PoolConfig {
+            targets,
+            balance: table.balance.unwrap_or_default(),
+            timeouts: timeouts::take(checks, &prefix, table.timeouts),
+            protocol: connections::check_protocol(checks, &prefix, table.protocol, has_tls),
+            connections: connections::take(checks, &prefix, table.connections),
+            tls: None,
+        },
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod checks;
 mod loading;
+mod tls;
 mod values;
 
 use super::convert;

@@ -35,6 +35,11 @@ address = "[::]:80"
 [pools.web]
 targets = ["web.default.svc:8080", "10.0.0.1:81", "unix:/run/web.sock"]
 balance = "round_robin"
+protocol = "http2"
+[pools.web.connections]
+max_age = "5m"
+max_requests = 1000
+streams = 50
 [pools.web.timeouts]
 connect = "200ms"
 read = "1m"
@@ -121,6 +126,13 @@ fn every_key_reaches_the_model() {
             write: seconds(2),
             idle: seconds(3),
         },
+        protocol: Protocol::Http2,
+        connections: Connections {
+            max_age: Some(seconds(300)),
+            max_requests: Some(1000),
+            streams: 50,
+        },
+        tls: None,
     };
     let api = PoolConfig::new(vec!["api:1".parse().unwrap()]);
     let expected = Config {
