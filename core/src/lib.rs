@@ -24,6 +24,7 @@ pub mod outbound;
 pub mod parcel;
 pub mod pools;
 pub mod proxy;
+mod proxy_protocol;
 pub mod reload;
 pub mod resources;
 pub mod server;

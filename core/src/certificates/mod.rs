@@ -45,8 +45,9 @@ pub fn chain(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
 /// # Errors
 /// Says what is wrong. It tells nothing of the file's content.
 pub fn key(pem: &[u8]) -> Result<PrivateKeyDer<'static>, String> {
-    PrivateKeyDer::from_pem_slice(pem)
-        .map_err(|_| "there is no private key in it that can be read (a PEM file without a password)".to_owned())
+    PrivateKeyDer::from_pem_slice(pem).map_err(|_| {
+        "there is no private key in it that can be read (a PEM file without a password)".to_owned()
+    })
 }
 
 /// The authorities of a PEM file.

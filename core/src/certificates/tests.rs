@@ -32,7 +32,10 @@ fn what_is_no_certificate_or_key_is_told_so() {
     lines.splice(1..lines.len() - 1, ["aGVsbG8="]);
     let broken = lines.join("\n");
     let error = authorities(broken.as_bytes()).unwrap_err();
-    assert!(error.starts_with("its certificate 1 can't be used"), "{error}");
+    assert!(
+        error.starts_with("its certificate 1 can't be used"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -53,10 +56,16 @@ fn several_authorities_are_several() {
 #[test]
 fn an_end_is_near_within_a_fifth_of_a_life_and_two_weeks() {
     let day = |days: u64| UNIX_EPOCH + Duration::from_secs(days * 24 * 3600);
-    let year = Validity { from: day(0), until: day(365) };
+    let year = Validity {
+        from: day(0),
+        until: day(365),
+    };
     assert!(!year.ends_soon(day(350)));
     assert!(year.ends_soon(day(352)));
-    let ten_days = Validity { from: day(0), until: day(10) };
+    let ten_days = Validity {
+        from: day(0),
+        until: day(10),
+    };
     assert!(!ten_days.ends_soon(day(7)));
     assert!(ten_days.ends_soon(day(9)));
 }

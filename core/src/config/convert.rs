@@ -45,6 +45,7 @@ pub(super) fn parse(source: Source<'_>, overrides: &Overrides) -> Result<Parsed,
         overrides,
         file.admin,
         file.health,
+        !file.trusted_proxies.cidrs.is_empty(),
     );
     let mut tls = Vec::new();
     let pools = file

@@ -95,9 +95,7 @@ impl Default for Config {
             file: None,
             routes: ROUTES_FILE.to_string(),
             server: Server::default(),
-            listeners: vec![Listener {
-                address: local(8080),
-            }],
+            listeners: vec![Listener::plain(local(8080))],
             pools: BTreeMap::new(),
             dns: Dns::default(),
             limits: Limits::default(),

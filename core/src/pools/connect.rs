@@ -29,9 +29,9 @@ pub fn classify_connect_error(error: &Error) -> ConnectFailure {
         ErrorType::ConnectRefused => ConnectFailure::Refused,
         ErrorType::ConnectTimedout => ConnectFailure::Timeout,
         ErrorType::BindError => ConnectFailure::PortExhausted,
-        ErrorType::TLSHandshakeFailure | ErrorType::TLSHandshakeTimedout | ErrorType::InvalidCert => {
-            ConnectFailure::Tls
-        }
+        ErrorType::TLSHandshakeFailure
+        | ErrorType::TLSHandshakeTimedout
+        | ErrorType::InvalidCert => ConnectFailure::Tls,
         _ => ConnectFailure::Other,
     }
 }

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use pingora_core::upstreams::peer::HttpPeer;
 
 use super::peer;
+use super::wear::Wear;
 use crate::config::PoolConfig;
 use crate::metrics::shard::Padded;
 
@@ -42,6 +43,8 @@ pub struct Endpoint {
     address: Address,
     text: Box<str>,
     peer: HttpPeer,
+    /// Of targets whose connections are not used for ever.
+    wear: Option<Wear>,
 }
 
 impl Endpoint {
@@ -54,6 +57,7 @@ impl Endpoint {
             id: EndpointId(NEXT_ID.fetch_add(1, Ordering::Relaxed)),
             text: address.to_string().into(),
             peer: peer::make(&address, config)?,
+            wear: Wear::of(config),
             address,
         })
     }
@@ -95,6 +99,11 @@ impl Picked {
     /// What to connect to, all timeouts set; Pingora wants a clone of it for each request.
     pub fn peer(&self) -> &HttpPeer {
         &self.endpoint.peer
+    }
+
+    /// Whether a connection to it may have to be given up.
+    pub(crate) fn wear(&self) -> Option<&Wear> {
+        self.endpoint.wear.as_ref()
     }
 
     /// `10.0.0.1:8080`, `[fd00::1]:8080` or `unix:/run/app.sock`.

@@ -1,12 +1,14 @@
 //! What Pingora is told about an endpoint: where it is, what is spoken there, and for how long it is waited for.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use pingora_core::protocols::{ALPN, TcpKeepalive};
 use pingora_core::upstreams::peer::{HttpPeer, Scheme};
 
 use super::endpoint::Address;
+use super::introduction::Introduction;
 use crate::config::{PoolConfig, Protocol, Timeouts, Tls};
 
 /// The most that a server may send on a connection, and on a stream of it, before it waits for the client
@@ -31,6 +33,10 @@ pub(super) fn make(address: &Address, config: &PoolConfig) -> Result<HttpPeer, S
         set_tls(&mut peer, tls);
     }
     set_protocol(&mut peer, config);
+    if let Some(version) = config.proxy_protocol {
+        // Of the proxy's own connections, for calls of hooks; those for clients name the client.
+        peer.options.custom_l4 = Some(Arc::new(Introduction::own(version)));
+    }
     Ok(peer)
 }
 
@@ -38,6 +44,7 @@ pub(super) fn make(address: &Address, config: &PoolConfig) -> Result<HttpPeer, S
 pub(super) fn same(one: &PoolConfig, other: &PoolConfig) -> bool {
     one.timeouts == other.timeouts
         && one.protocol == other.protocol
+        && one.proxy_protocol == other.proxy_protocol
         && one.connections == other.connections
         && one.tls == other.tls
 }

@@ -15,7 +15,7 @@ use super::{
 /// Chooses the endpoint of the next attempt.
 pub(super) async fn peer(session: &mut Session, context: &mut Context) -> Result<Box<HttpPeer>> {
     if context.state.attempts == 0 {
-        match upstream::peer(context) {
+        match upstream::peer(session, context) {
             // A function that is asked for each attempt may know where else to go.
             Err(_) if may_ask_again(context) => {}
             chosen => return chosen,
@@ -44,7 +44,7 @@ async fn again(session: &mut Session, context: &mut Context) -> Result<Box<HttpP
             }
             Some(Admission::ClientLeft) => return Err(client_left()),
         }
-        match upstream::peer(context) {
+        match upstream::peer(session, context) {
             Err(_) if may_ask_again(context) => {}
             chosen => return chosen,
         }

@@ -84,7 +84,11 @@ pub(super) struct Rare {
     pub(super) id: Option<String>,
     /// When the upstream's response header must be there.
     pub(super) deadline: Option<Instant>,
-    /// Watches that on the connection in use.
+    /// When the whole call must be done, as a client of gRPC says.
+    pub(super) call_deadline: Option<Instant>,
+    /// Whether the connection in use is closed after this request.
+    pub(super) last_on_connection: bool,
+    /// Watches `deadline` on the connection in use.
     pub(super) watch: Option<Deadline>,
     /// A response that replaces the upstream's, made by `on_response`.
     pub(super) replacement: Option<Answer>,

@@ -11,6 +11,7 @@ mod auth;
 mod bodies;
 mod client;
 mod compress;
+mod connection;
 mod context;
 mod deadline;
 mod filters;
@@ -18,7 +19,9 @@ mod filters;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;
 mod gates;
+mod grpc;
 mod hooks;
+mod http2;
 pub mod hygiene;
 mod local;
 mod log;
@@ -47,6 +50,7 @@ use tokio::sync::Notify;
 
 pub(crate) use auth::{ForwardAnswers, verify_password};
 pub(crate) use bodies::kept_bytes;
+pub(crate) use client::is_trusted;
 pub use context::Context;
 
 use crate::{
@@ -84,6 +88,11 @@ impl Edge {
     pub fn new(shared: Arc<Shared>, client: Client) -> Self {
         let client = Arc::new(client);
         Self { shared, client }
+    }
+
+    /// What it shares with the other workers.
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
     }
 
     /// What makes the calls of its hooks.
@@ -133,22 +142,29 @@ impl ProxyHttp for Edge {
             // It knows no 1xx responses (RFC 9110 section 15.2).
             session.set_ignore_info_resp(true);
         }
-        let Some(raw) = session
+        let raw = session
             .as_http1()
-            .map(|http1| http1.get_headers_raw_bytes())
-        else {
-            return Ok(());
-        };
+            .map(|http1| http1.get_headers_raw_bytes());
         let header = session.req_header();
-        let head = hygiene::Head {
-            raw: &raw,
-            method: &header.method,
-            http_1_1: header.version >= Version::HTTP_11,
+        let checked = match &raw {
+            Some(raw) => {
+                let head = hygiene::Head {
+                    raw,
+                    method: &header.method,
+                    http_1_1: header.version >= Version::HTTP_11,
+                };
+                hygiene::check(head, limits)
+            }
+            None => hygiene::check_http2(header, limits),
         };
-        let found = match hygiene::check(head, limits) {
+        let found = match checked {
             Ok(seen) => {
                 context.state.seen = seen;
+                if raw.is_none() {
+                    http2::settle(session.req_header_mut());
+                }
                 if let Some(most) = limits.request_body {
+                    let header = session.req_header();
                     let length = header.headers.get(header::CONTENT_LENGTH);
                     let length = length.and_then(|value| value.to_str().ok()?.parse().ok());
                     // Refused when the route is known, which may have a bound of its own.
@@ -219,10 +235,10 @@ impl ProxyHttp for Edge {
         reused: bool,
         _peer: &HttpPeer,
         fd: RawFd,
-        _digest: Option<&Digest>,
+        digest: Option<&Digest>,
         context: &mut Context,
     ) -> Result<()> {
-        upstream::connected(fd, reused, context)
+        upstream::connected(fd, reused, digest, context)
     }
 
     async fn upstream_request_filter(
@@ -235,7 +251,9 @@ impl ProxyHttp for Edge {
         filters::change_request(handle, state, upstream).map_err(|reason| {
             state.refusal = Some(Refusal::new(400, reason.to_string()));
             refused(400)
-        })
+        })?;
+        connection::say_last(state, upstream);
+        Ok(())
     }
 
     async fn request_body_filter(
@@ -315,6 +333,11 @@ impl ProxyHttp for Edge {
         }
         if self.shared.lifecycle.is_ending() {
             session.set_keepalive(None);
+        }
+        if response.status.as_u16() == 101 {
+            // From here on the client is silent for as long as it likes; the pool's `tunnel` ends a connection
+            // on which nothing happens, and writes have their own limit.
+            session.set_read_timeout(None);
         }
         let Context { handle, state, .. } = context;
         let Some(route) = state.route.map(|route| handle.route(route)) else {

@@ -2,16 +2,19 @@
 
 use std::{os::fd::RawFd, time::Instant};
 
-use pingora_core::upstreams::peer::HttpPeer;
+use pingora_core::{protocols::Digest, upstreams::peer::HttpPeer};
 use pingora_error::{Error, ErrorSource, ErrorType, OrErr as _, Result};
 use pingora_proxy::Session;
 
 use super::{
     admit::asked_again,
+    connection,
     context::{Context, Refusal},
     deadline::Deadline,
+    grpc,
 };
 use crate::{
+    config::Protocol,
     metrics::ConnectFailure,
     pools::{Wish, classify_connect_error},
 };
@@ -21,7 +24,7 @@ use crate::{
 pub(super) const CONNECT_ATTEMPTS: u8 = 3;
 
 /// Chooses an endpoint; the peer is ready-made, only cloned.
-pub(super) fn peer(context: &mut Context) -> Result<Box<HttpPeer>> {
+pub(super) fn peer(session: &Session, context: &mut Context) -> Result<Box<HttpPeer>> {
     let Context { handle, state, .. } = context;
     let Some(pool) = state.pool else {
         return Err(Error::explain(
@@ -48,12 +51,24 @@ pub(super) fn peer(context: &mut Context) -> Result<Box<HttpPeer>> {
     };
     state.attempts += 1;
     let mut peer = Box::new(picked.peer().clone());
+    connection::prepare(session, handle, pool.config(), &picked, &mut peer);
     state.picked = Some(picked);
+    let upgrade = state.seen.upgrade && session.is_upgrade_req();
+    if upgrade {
+        connection::prepare_upgrade(&pool.config().timeouts, &mut peer);
+    }
+    if pool.config().protocol != Protocol::Http1 {
+        grpc::bound(session.req_header(), state, &mut peer)?;
+    }
     let timeout = state.route.and_then(|route| handle.route(route).timeout);
+    // What reads have is the tunnel's; the answer is waited for as for any other.
+    let timeout = timeout.or_else(|| upgrade.then_some(pool.config().timeouts.read));
     if let Some(timeout) = timeout {
         let now = Instant::now();
         let deadline = *state.rare().deadline.get_or_insert(now + timeout);
         let left = deadline.saturating_duration_since(now);
+        // The connection is cut when the time is over: others must not be cut with it.
+        peer.options.max_h2_streams = 1;
         if left.is_zero() {
             state.refusal = Some(Refusal::late());
             return Err(Error::new_up(ErrorType::ReadTimedout));
@@ -70,8 +85,14 @@ pub(super) fn peer(context: &mut Context) -> Result<Box<HttpPeer>> {
 }
 
 /// Counts a connection that stands, and watches the route's `.timeout` on it.
-pub(super) fn connected(fd: RawFd, reused: bool, context: &mut Context) -> Result<()> {
+pub(super) fn connected(
+    fd: RawFd,
+    reused: bool,
+    digest: Option<&Digest>,
+    context: &mut Context,
+) -> Result<()> {
     let Context { handle, state, .. } = context;
+    connection::look_at(fd, reused, digest, state);
     // An earlier endpoint's failure is no longer what the client would be told.
     state.refusal = None;
     if let Some(pool) = state.pool {

@@ -1,5 +1,7 @@
 //! TLS towards the targets of a pool: who is believed, who the proxy says it is, and what a reload changes.
 
+use std::io::Write as _;
+use std::net::TcpListener;
 use std::time::{Duration, SystemTime};
 
 use crate::support::certificates::{Authority, Issued};
@@ -127,11 +129,18 @@ fn verify_false_believes_everybody_and_says_so() {
 
 #[test]
 fn a_server_that_speaks_no_tls_is_no_upstream() {
-    let (upstream, authority) = plain();
+    let (_, authority) = plain();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let target = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
+        }
+    });
     let proxy = serving(ROUTES)
         .settings(&format!(
-            "[pools.web]\ntargets = [\"{}\"]\n[pools.web.tls]\nca = \"ca.pem\"\nserver_name = \"web.test\"",
-            upstream.address()
+            "[pools.web]\ntargets = [\"{target}\"]\n\
+             [pools.web.tls]\nca = \"ca.pem\"\nserver_name = \"web.test\""
         ))
         .file("ca.pem", &authority.pem())
         .start();
@@ -172,7 +181,11 @@ fn the_proxy_shows_its_own_certificate_and_another_one_after_it_has_changed() {
     std::fs::write(proxy.file("edge.key"), &second.key).unwrap();
     assert_eq!(proxy.reload().0, 200);
     assert_eq!(proxy.text("/"), "secure");
-    let shown: Vec<_> = server.shaken().into_iter().map(|shaken| shaken.client).collect();
+    let shown: Vec<_> = server
+        .shaken()
+        .into_iter()
+        .map(|shaken| shaken.client)
+        .collect();
     assert_eq!(shown, [Some(der(&first.chain)), Some(der(&second.chain))]);
 }
 
@@ -187,7 +200,11 @@ fn another_authority_does_not_share_the_connections_of_the_first() {
     assert_eq!(proxy.text("/"), "secure");
     std::fs::write(proxy.file("ca.pem"), Authority::new("another").pem()).unwrap();
     assert_eq!(proxy.reload().0, 200);
-    assert_eq!(proxy.get("/").status, 502, "the kept connection is not for this pool");
+    assert_eq!(
+        proxy.get("/").status,
+        502,
+        "the kept connection is not for this pool"
+    );
 }
 
 #[test]

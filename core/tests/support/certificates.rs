@@ -30,7 +30,10 @@ impl Authority {
 
     /// A certificate for these host names and IP addresses.
     pub fn issue(&self, names: &[&str]) -> Issued {
-        self.issue_until(names, SystemTime::now() + Duration::from_secs(365 * 24 * 3600))
+        self.issue_until(
+            names,
+            SystemTime::now() + Duration::from_secs(365 * 24 * 3600),
+        )
     }
 
     /// The same, which counts from a year before that moment until then.

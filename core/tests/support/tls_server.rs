@@ -122,6 +122,10 @@ fn config(own: &Issued, demands: &Demands<'_>) -> ServerConfig {
     let mut config = builder
         .with_single_cert(chain.map(Result::unwrap).collect(), key)
         .unwrap();
-    config.alpn_protocols = demands.alpn.iter().map(|name| name.as_bytes().to_vec()).collect();
+    config.alpn_protocols = demands
+        .alpn
+        .iter()
+        .map(|name| name.as_bytes().to_vec())
+        .collect();
     config
 }

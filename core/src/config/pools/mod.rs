@@ -32,6 +32,8 @@ pub struct PoolConfig {
     pub timeouts: Timeouts,
     /// `protocol`: what is spoken to the targets.
     pub protocol: Protocol,
+    /// `proxy_protocol`: how the targets are told the client's address. Default not at all.
+    pub proxy_protocol: Option<ProxyProtocol>,
     /// `[pools.NAME.connections]`.
     pub connections: Connections,
     /// `[pools.NAME.tls]`: none without the table.
@@ -47,6 +49,7 @@ impl PoolConfig {
             balance: Balance::default(),
             timeouts: Timeouts::default(),
             protocol: Protocol::default(),
+            proxy_protocol: None,
             connections: Connections::default(),
             tls: None,
         }
@@ -78,6 +81,7 @@ pub(super) struct Table {
     balance: Option<Balance>,
     timeouts: timeouts::Table,
     protocol: Option<Spanned<Protocol>>,
+    proxy_protocol: Option<ProxyProtocol>,
     connections: connections::Table,
     tls: Option<Spanned<tls::Table>>,
 }
@@ -104,6 +108,7 @@ pub(super) fn take(checks: &mut Checks<'_>, name: &Spanned<String>, table: Table
             balance: table.balance.unwrap_or_default(),
             timeouts: timeouts::take(checks, &prefix, table.timeouts),
             protocol: connections::check_protocol(checks, &prefix, table.protocol, has_tls),
+            proxy_protocol: table.proxy_protocol,
             connections: connections::take(checks, &prefix, table.connections),
             tls: None,
         },

@@ -20,6 +20,9 @@ pub struct Timeouts {
     pub write: Duration,
     /// `idle`: how long an unused pooled connection is kept. Default 60 s.
     pub idle: Duration,
+    /// `tunnel`: in place of `read` once a connection was upgraded (WebSocket). Default 1 h: such a connection
+    /// is silent for as long as nothing happens.
+    pub tunnel: Duration,
 }
 
 impl Default for Timeouts {
@@ -29,6 +32,7 @@ impl Default for Timeouts {
             read: Duration::from_secs(60),
             write: Duration::from_secs(60),
             idle: Duration::from_secs(60),
+            tunnel: Duration::from_secs(3600),
         }
     }
 }
@@ -40,6 +44,7 @@ pub(super) struct Table {
     read: Option<Spanned<Time>>,
     write: Option<Spanned<Time>>,
     idle: Option<Spanned<Time>>,
+    tunnel: Option<Spanned<Time>>,
 }
 
 /// Takes the table of the pool whose keys begin with `prefix`.
@@ -50,6 +55,7 @@ pub(super) fn take(checks: &mut Checks<'_>, prefix: &str, table: Table) -> Timeo
         (&mut timeouts.read, "read", table.read),
         (&mut timeouts.write, "write", table.write),
         (&mut timeouts.idle, "idle", table.idle),
+        (&mut timeouts.tunnel, "tunnel", table.tunnel),
     ] {
         checks.time(slot, &format!("{prefix}.timeouts.{key}"), given, POSITIVE);
     }

@@ -134,7 +134,10 @@ pub(super) fn take(
         (Some(certificate), Some(key)) => Some((certificate, key)),
         (None, None) => None,
         (Some(one), None) => {
-            checks.error(&one.span(), format!("`{prefix}.key` is missing: where its key is"));
+            checks.error(
+                &one.span(),
+                format!("`{prefix}.key` is missing: where its key is"),
+            );
             None
         }
         (None, Some(one)) => {
@@ -228,9 +231,13 @@ impl Unread {
             (None, Some(ca)) => reading.file("ca", ca, certificates::authorities)?,
             (None, None) => {
                 let system = certificates::system();
-                reading.noted(&self.at, "ca", system.map_err(|error| {
-                    format!("{error}; install `ca-certificates`, or name a file with `ca`")
-                }))
+                reading.noted(
+                    &self.at,
+                    "ca",
+                    system.map_err(|error| {
+                        format!("{error}; install `ca-certificates`, or name a file with `ca`")
+                    }),
+                )
             }
         };
         let (identity, complete) = match &self.pair {
@@ -329,7 +336,11 @@ impl Reading<'_> {
             return Ok(None);
         };
         let pair = certificates::pair(chain, secret).map_err(|error| {
-            format!("`{}` does not fit `{}`: {error}", key.get_ref(), certificate.get_ref())
+            format!(
+                "`{}` does not fit `{}`: {error}",
+                key.get_ref(),
+                certificate.get_ref()
+            )
         });
         let at = certificate.span();
         let Some(pair) = self.noted(&at, "certificate", pair) else {
@@ -343,7 +354,11 @@ impl Reading<'_> {
         }
         if validity.ends_soon(now) {
             let message = format!("`{}` expires on {until}", certificate.get_ref());
-            self.warn(&at, message, "put a new one in its place: it is read when it changes");
+            self.warn(
+                &at,
+                message,
+                "put a new one in its place: it is read when it changes",
+            );
         }
         Ok(Some(pair))
     }

@@ -130,6 +130,7 @@ fn the_peer_has_all_timeouts() {
         read: millis(200),
         write: millis(300),
         idle: millis(400),
+        tunnel: Duration::from_secs(5),
     };
     for target in ["10.0.0.1:80", "[fd00::1]:80", "unix:/run/app.sock"] {
         let pool = pool(PoolConfig {
