@@ -153,7 +153,7 @@ fn the_proxy_shows_its_own_certificate_and_another_one_after_it_has_changed() {
     let clients = Authority::new("clients");
     let own = authority.issue(&["web.test"]);
     let demands = Demands {
-        client_authority: Some(&clients.pem()),
+        client_authority: Some(clients.pem()),
         ..Demands::default()
     };
     let server = TlsServer::start(&own, upstream.address(), &demands);

@@ -37,7 +37,7 @@ pub struct TlsServer {
 #[derive(Default)]
 pub struct Demands<'a> {
     /// The authority, as PEM, of the certificate that clients must have.
-    pub client_authority: Option<&'a str>,
+    pub client_authority: Option<String>,
     /// The protocols that are offered.
     pub alpn: &'a [&'a str],
 }
@@ -108,7 +108,7 @@ pub fn der(pem: &str) -> Vec<u8> {
 fn config(own: &Issued, demands: &Demands<'_>) -> ServerConfig {
     install_default_crypto_provider();
     let builder = ServerConfig::builder();
-    let builder = match demands.client_authority {
+    let builder = match &demands.client_authority {
         None => builder.with_no_client_auth(),
         Some(authority) => {
             let mut roots = RootCertStore::empty();
