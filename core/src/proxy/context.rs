@@ -1,6 +1,6 @@
 //! What is known of one request while it is served.
 
-use std::{borrow::Cow, sync::Arc, time::Instant};
+use std::{borrow::Cow, os::fd::OwnedFd, sync::Arc, time::Instant};
 
 use edgewright_script::{
     answer::Answer,
@@ -86,6 +86,10 @@ pub(super) struct Rare {
     pub(super) deadline: Option<Instant>,
     /// When the whole call must be done, as a client of gRPC says.
     pub(super) call_deadline: Option<Instant>,
+    /// Whether the request asks for another protocol on its connection.
+    pub(super) upgrade: bool,
+    /// The connection in use, as long as what is sent on it is held back.
+    pub(super) held_back: Option<OwnedFd>,
     /// Whether the connection in use is closed after this request.
     pub(super) last_on_connection: bool,
     /// Watches `deadline` on the connection in use.

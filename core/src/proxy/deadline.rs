@@ -29,12 +29,7 @@ impl Deadline {
     /// # Errors
     /// When the descriptor can't be duplicated, for want of open files.
     pub(super) fn watch(fd: RawFd, deadline: Instant) -> std::io::Result<Self> {
-        // SAFETY: Pingora names the descriptor of a connection that it keeps open during the
-        // callback that this is called from; it is only borrowed until the next line.
-        let connection = unsafe { BorrowedFd::borrow_raw(fd) };
-        // A descriptor of our own: Pingora may close its own, and the number may soon name
-        // somebody else's connection.
-        let connection: OwnedFd = connection.try_clone_to_owned()?;
+        let connection = own(fd)?;
         let passed = Arc::new(AtomicBool::new(false));
         let flag = passed.clone();
         let timer = tokio::spawn(async move {
@@ -50,6 +45,18 @@ impl Deadline {
     pub(super) fn has_passed(&self) -> bool {
         self.passed.load(Ordering::Relaxed)
     }
+}
+
+/// A descriptor of our own for the connection behind `fd`: Pingora may close its own, and the number may soon
+/// name somebody else's connection. For the callbacks in which Pingora names it.
+///
+/// # Errors
+/// When it can't be duplicated, for want of open files.
+pub(super) fn own(fd: RawFd) -> std::io::Result<OwnedFd> {
+    // SAFETY: Pingora names the descriptor of a connection that it keeps open during the
+    // callback that this is called from; it is only borrowed until the next line.
+    let connection = unsafe { BorrowedFd::borrow_raw(fd) };
+    connection.try_clone_to_owned()
 }
 
 impl Drop for Deadline {

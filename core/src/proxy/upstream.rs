@@ -55,6 +55,7 @@ pub(super) fn peer(session: &Session, context: &mut Context) -> Result<Box<HttpP
     state.picked = Some(picked);
     let upgrade = state.seen.upgrade && session.is_upgrade_req();
     if upgrade {
+        state.rare().upgrade = true;
         connection::prepare_upgrade(&pool.config().timeouts, &mut peer);
     }
     if pool.config().protocol != Protocol::Http1 {

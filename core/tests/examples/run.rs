@@ -65,7 +65,8 @@ impl Secured {
                 continue;
             };
             let authority = Authority::new("of the test");
-            let mut file = |key: &str, text: String| secured.files.extend(tls(key).map(|name| (name, text)));
+            let mut file =
+                |key: &str, text: String| secured.files.extend(tls(key).map(|name| (name, text)));
             file("ca", authority.pem());
             let edge = authority.issue(&["edge.internal"]);
             file("certificate", edge.chain);
@@ -120,7 +121,10 @@ fn start(
         .and_then(toml::Value::as_table_mut)
     {
         for (name, address) in pools.addresses() {
-            let address = secured.servers.get(name).map_or(address, TlsServer::address);
+            let address = secured
+                .servers
+                .get(name)
+                .map_or(address, TlsServer::address);
             let targets = vec![toml::Value::String(address.to_string())];
             declared[name]["targets"] = toml::Value::Array(targets);
         }
