@@ -5,6 +5,7 @@
 
 pub mod admin;
 mod background;
+pub mod certificates;
 pub mod commands;
 pub mod config;
 pub mod dns;
@@ -23,6 +24,7 @@ pub mod outbound;
 pub mod parcel;
 pub mod pools;
 pub mod proxy;
+mod proxy_protocol;
 pub mod reload;
 pub mod resources;
 pub mod server;

@@ -133,7 +133,11 @@ fn compile_once(
     overrides: &Overrides,
     state: &StateStore,
 ) -> Result<Compiled, Interrupted> {
-    let config::Loaded { folder, config } = config::attempt(path, overrides).map_err(|error| {
+    let config::Loaded {
+        folder,
+        config,
+        mut warnings,
+    } = config::attempt(path, overrides).map_err(|error| {
         Interrupted::Refused(Refused {
             diagnostics: error.diagnostics,
             last: Some(match error.folder {
@@ -184,12 +188,13 @@ fn compile_once(
         Err(load::LoadError::Invalid(diagnostics)) => return Err(refused(diagnostics)),
     };
     let pools = all_pools(&config, &loaded.program).map_err(refused)?;
+    warnings.extend(loaded.warnings);
     Ok(Compiled {
         folder,
         config,
         program: Arc::new(loaded.program),
         pools,
-        warnings: loaded.warnings,
+        warnings,
     })
 }
 

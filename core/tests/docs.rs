@@ -72,27 +72,66 @@ fn keys_of(table: &toml::Table, prefix: &str, keys: &mut BTreeSet<String>) {
     }
 }
 
-/// Keys that have no default stand in comments.
+/// Keys that have no default, or whose table changes something by being there, stand in comments of the example.
 fn example_keys() -> BTreeSet<String> {
+    let example = example();
+    let lines: Vec<&str> = example
+        .lines()
+        .map(|line| match line.strip_prefix("# ") {
+            Some(rest) if rest.starts_with('[') || rest.contains(" = ") => rest,
+            _ => line,
+        })
+        .collect();
     let mut keys = BTreeSet::new();
-    let uncommented = example().replace("\n# ", "\n");
-    keys_of(&uncommented.parse().unwrap(), "", &mut keys);
+    keys_of(&lines.join("\n").parse().unwrap(), "", &mut keys);
     keys
 }
 
-/// Every key of the configuration, from the structs that serde fills.
-fn known_keys() -> BTreeSet<String> {
-    let mut structs: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
-    fields(&read("core/src/config/file.rs"), "", &mut structs);
-    // Each table of a pool has a file.
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/config/pools");
+/// The structs that serde fills: of the file as a whole, and of the tables of a pool, each of which is the
+/// `Table` of a module of its own.
+fn structs() -> BTreeMap<String, Vec<(String, String)>> {
+    let folder = repository("core/src/config/pools");
+    let mut sources = vec![("file".to_owned(), read("core/src/config/file.rs"))];
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let stem = path.file_stem().unwrap().to_str().unwrap();
         let module = if stem == "mod" { "pools" } else { stem };
-        let source = fs::read_to_string(&path).unwrap();
-        fields(&source, &format!("{module}::"), &mut structs);
+        sources.push((module.to_owned(), fs::read_to_string(&path).unwrap()));
     }
+    let mut structs: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
+    for (module, source) in sources {
+        let mut current = None;
+        for line in source.lines() {
+            if let Some(rest) = line.strip_prefix("pub(super) struct ") {
+                let name = rest.split([' ', '(', '<']).next().unwrap();
+                current = match (module.as_str(), name) {
+                    ("file", name) => Some(name.to_owned()),
+                    (module, "Table") => Some(format!("{module}::Table")),
+                    _ => None,
+                };
+            } else if line.starts_with('}') {
+                current = None;
+            } else if let (Some(current), Some((name, kind))) = (
+                &current,
+                line.trim_end_matches(',')
+                    .strip_prefix("    ")
+                    .and_then(|field| field.split_once(": ")),
+            ) && !name.starts_with(['/', '#', ' '])
+            {
+                let name = name.strip_prefix("pub ").unwrap_or(name).to_owned();
+                structs
+                    .entry(current.clone())
+                    .or_default()
+                    .push((name, kind.to_owned()));
+            }
+        }
+    }
+    structs
+}
+
+/// Every key of the configuration, from the structs that serde fills.
+fn known_keys() -> BTreeSet<String> {
+    let structs = structs();
     let mut keys = BTreeSet::new();
     let mut todo = vec![("File".to_owned(), String::new())];
     while let Some((name, prefix)) = todo.pop() {
@@ -115,27 +154,6 @@ fn known_keys() -> BTreeSet<String> {
     }
     assert!(keys.len() > 40, "{keys:?}");
     keys
-}
-
-/// The fields of the structs of a file that serde fills, with their types.
-fn fields(source: &str, module: &str, structs: &mut BTreeMap<String, Vec<(String, String)>>) {
-    let mut current = String::new();
-    for line in source.lines() {
-        if let Some(rest) = line.strip_prefix("pub(super) struct ") {
-            current = format!("{module}{}", rest.split(' ').next().unwrap());
-        } else if line.starts_with('}') {
-            current.clear();
-        } else if let Some((name, kind)) = line
-            .strip_prefix("    ")
-            .map(|field| field.trim_start_matches("pub "))
-            .and_then(|field| field.trim_end_matches(',').split_once(": "))
-            && !current.is_empty()
-            && !name.starts_with("pub(")
-        {
-            let known = structs.entry(current.clone()).or_default();
-            known.push((name.to_owned(), kind.to_owned()));
-        }
-    }
 }
 
 /// The rows of the tables of keys: path, type, bounds.
@@ -357,7 +375,10 @@ fn links_inside_the_documentation_lead_somewhere() {
         "core/tests/oracle/jobs/README.md",
         "examples/cidr-gate/README.md",
         "examples/cors/README.md",
+        "examples/grpc/README.md",
         "examples/modules/README.md",
+        "examples/upstream-tls/README.md",
+        "examples/websockets/README.md",
         "examples/quickstart/README.md",
         "examples/rate-limit/README.md",
         "examples/basic-auth/README.md",

@@ -70,7 +70,7 @@ fn start_echoes(workers: &Workers, echoes: &[(&'static str, SocketAddr)]) -> any
     for &(name, address) in echoes {
         let mut service = Service::new(name.to_owned(), Echo::server(name));
         service.add_tcp(&address.to_string());
-        workers.start(name, service)?;
+        workers.start(name, vec![service])?;
     }
     Ok(())
 }

@@ -194,13 +194,13 @@ fn start(
         );
         let edge = Edge::new(shared.clone(), client);
         let (client, shared) = (edge.client().clone(), shared.clone());
-        let service = server::proxy(&config, edge, threads, kept);
+        let services = server::proxy(&config, edge, threads, kept);
         let name = format!("worker-{number}");
         if number == 0 {
             let background = |closing| background::run(shared, client, closing);
-            workers.start_beside(&name, service, background)?;
+            workers.start_beside(&name, services, background)?;
         } else {
-            workers.start(&name, service)?;
+            workers.start(&name, services)?;
         }
     }
     announce(&config, &lifecycle)?;
@@ -230,7 +230,7 @@ fn wait_for_turn() -> anyhow::Result<UnixListener> {
 
 /// Pingora would try for 30 s and then panic; this makes it an ordinary error.
 fn check_free(config: &Config) -> anyhow::Result<()> {
-    for Listener { address } in &config.listeners {
+    for Listener { address, .. } in &config.listeners {
         TcpListener::bind(address).with_context(|| format!("can't listen on {address}"))?;
     }
     Ok(())

@@ -15,11 +15,14 @@ use super::{Config, Dns, Limits, Log, Overrides, ScriptLimits, Server, Threads, 
 
 const KIB: u64 = 1024;
 
-/// A configuration, and where in the file its `routes` stands.
+/// A configuration, as far as the text alone makes it.
 #[derive(Debug)]
 pub(super) struct Parsed {
     pub config: Config,
+    /// Where in the file its `routes` stands.
     pub routes_at: Option<Range<usize>>,
+    /// The files that the TLS of pools is made of, by the name of the pool.
+    pub tls: Vec<(String, pools::tls::Unread)>,
 }
 
 /// Reads the text of a configuration file, with what stands in place of parts of it.
@@ -42,13 +45,17 @@ pub(super) fn parse(source: Source<'_>, overrides: &Overrides) -> Result<Parsed,
         overrides,
         file.admin,
         file.health,
+        !file.trusted_proxies.cidrs.is_empty(),
     );
+    let mut tls = Vec::new();
     let pools = file
         .pools
         .into_iter()
         .map(|(name, table)| {
-            let config = pools::take(&mut checks, &name, table);
-            (name.into_inner(), config)
+            let taken = pools::take(&mut checks, &name, table);
+            let name = name.into_inner();
+            tls.extend(taken.tls.map(|unread| (name.clone(), unread)));
+            (name, taken.pool)
         })
         .collect();
     let config = Config {
@@ -73,7 +80,11 @@ pub(super) fn parse(source: Source<'_>, overrides: &Overrides) -> Result<Parsed,
         trusted_proxies: each(&file.trusted_proxies.cidrs, |cidr| checks.network(cidr)),
     };
     checks.into_result()?;
-    Ok(Parsed { config, routes_at })
+    Ok(Parsed {
+        config,
+        routes_at,
+        tls,
+    })
 }
 
 /// The values of a list that are right; what is wrong has been noted.

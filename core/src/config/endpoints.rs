@@ -24,14 +24,15 @@ pub(super) fn endpoints(
     overrides: &Overrides,
     admin: file::Endpoint,
     health: file::Endpoint,
+    has_trusted_proxies: bool,
 ) -> Endpoints {
     let default = Config::default();
     let listen = &overrides.listen;
     let mut taken = Taken::default();
-    let mut listeners = written_listeners(checks, tables);
+    let mut listeners = written_listeners(checks, tables, has_trusted_proxies);
     if listen.is_empty() {
-        for (address, given) in &listeners {
-            if let Err(message) = taken.take(*address, "a listener") {
+        for (listener, given) in &listeners {
+            if let Err(message) = taken.take(listener.address, "a listener") {
                 checks.error(&given.span(), message);
             }
         }
@@ -45,13 +46,12 @@ pub(super) fn endpoints(
     }
     let mut listeners: Vec<_> = listeners
         .into_iter()
-        .map(|(address, _)| address)
-        .chain(listen.iter().copied())
-        .map(|address| Listener { address })
+        .map(|(listener, _)| listener)
+        .chain(listen.iter().copied().map(Listener::plain))
         .collect();
     if listeners.is_empty() {
         listeners = match overrides.default_listen {
-            Some(address) => vec![Listener { address }],
+            Some(address) => vec![Listener::plain(address)],
             None => default.listeners,
         };
     }
@@ -67,17 +67,33 @@ pub(super) fn endpoints(
 fn written_listeners(
     checks: &mut Checks<'_>,
     tables: Vec<Spanned<file::Listener>>,
-) -> Vec<(SocketAddr, Spanned<String>)> {
+    has_trusted_proxies: bool,
+) -> Vec<(Listener, Spanned<String>)> {
     let mut listeners = Vec::new();
     for table in tables {
         let span = table.span();
-        match table.into_inner().address {
-            Some(given) => listeners.extend(
-                checks
-                    .fixed_address(&given, 8080)
-                    .map(|address| (address, given)),
-            ),
-            None => checks.error(&span, "the listener has no `address`"),
+        let table = table.into_inner();
+        let proxy_protocol = table.proxy_protocol.filter(|given| *given.get_ref());
+        if let Some(given) = &proxy_protocol
+            && !has_trusted_proxies
+        {
+            checks.error_with_help(
+                &given.span(),
+                "`proxy_protocol` without `[trusted_proxies]`: nobody's header would be believed",
+                "name the proxies in front in `cidrs` of `[trusted_proxies]`",
+            );
+        }
+        let Some(given) = table.address else {
+            checks.error(&span, "the listener has no `address`");
+            continue;
+        };
+        if let Some(address) = checks.fixed_address(&given, 8080) {
+            let listener = Listener {
+                address,
+                http2: table.http2.unwrap_or_default(),
+                proxy_protocol: proxy_protocol.is_some(),
+            };
+            listeners.push((listener, given));
         }
     }
     listeners

@@ -29,6 +29,14 @@ impl Source<'_> {
             .spanning(marked.chars().count())
     }
 
+    /// A warning about the bytes `span` of the text.
+    pub(super) fn warning(&self, span: &Range<usize>, message: impl Into<String>) -> Diagnostic {
+        Diagnostic {
+            place: self.error(span, "").place,
+            ..Diagnostic::warning(message)
+        }
+    }
+
     /// What the TOML parser or serde found wrong.
     pub(super) fn parse_error(&self, error: &toml::de::Error) -> Diagnostic {
         let (message, help) = explain(error.message());

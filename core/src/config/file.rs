@@ -50,6 +50,8 @@ pub(super) struct Shutdown {
 #[serde(deny_unknown_fields, default, expecting = "a table")]
 pub(super) struct Listener {
     pub address: Value<String>,
+    pub http2: Option<bool>,
+    pub proxy_protocol: Value<bool>,
 }
 
 #[derive(Debug, Default, Deserialize)]

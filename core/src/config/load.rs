@@ -11,6 +11,7 @@ use edgewright_script::values::{FileError, Files as _};
 
 use super::convert::{self, Parsed};
 use super::error::Source;
+use super::pools::tls;
 use super::{CONFIG_FILE, Config, ROUTES_FILE};
 use crate::files::Folder;
 
@@ -37,6 +38,8 @@ pub struct Loaded {
     pub folder: Arc<Folder>,
     /// The checked configuration. Its `routes` file exists.
     pub config: Config,
+    /// Findings that stop nothing.
+    pub warnings: Vec<Diagnostic>,
 }
 
 /// Why nothing was loaded.
@@ -83,7 +86,13 @@ pub(super) fn attempt_with(
             .map_err(|error| LoadError::new(unopened(&named.folder, error), None))?;
         let folder = Arc::new(folder);
         match named.read(&folder, overrides) {
-            Ok(config) => return Ok(Loaded { folder, config }),
+            Ok((config, warnings)) => {
+                return Ok(Loaded {
+                    folder,
+                    config,
+                    warnings,
+                });
+            }
             Err(Failure::Wrong(diagnostics)) => {
                 return Err(LoadError::new(diagnostics, Some(folder)));
             }
@@ -161,7 +170,12 @@ impl Named {
         }
     }
 
-    fn read(&self, folder: &Folder, overrides: &Overrides) -> Result<Config, Failure> {
+    /// The configuration, with warnings.
+    fn read(
+        &self,
+        folder: &Folder,
+        overrides: &Overrides,
+    ) -> Result<(Config, Vec<Diagnostic>), Failure> {
         let (name, required) = &self.config;
         let text = match folder.read(name) {
             Ok(content) => Some(
@@ -178,6 +192,7 @@ impl Named {
         let Parsed {
             mut config,
             mut routes_at,
+            tls,
         } = convert::parse(source, overrides)?;
         config.file = text.is_some().then(|| folder.root().join(name));
         if let Some(routes) = &self.routes {
@@ -185,12 +200,35 @@ impl Named {
             routes_at = None;
         }
         folder.allow(&config.files.allow);
+        let warnings = read_tls(tls, folder, source, &mut config)?;
         match folder.read(&config.routes) {
-            Ok(_) => Ok(config),
+            Ok(_) => Ok((config, warnings)),
             Err(FileError::Changed) => Err(Failure::Changed),
             Err(error) => Err(no_program(&error, routes_at.map(|at| (source, at))).into()),
         }
     }
+}
+
+/// Reads what the TLS of pools is made of; gives what should be known about it.
+fn read_tls(
+    unread: Vec<(String, tls::Unread)>,
+    folder: &Folder,
+    source: Source<'_>,
+    config: &mut Config,
+) -> Result<Vec<Diagnostic>, Failure> {
+    let mut found = Vec::new();
+    for (name, unread) in unread {
+        let tls = unread.read(folder, source, &mut found);
+        let tls = tls.map_err(unreadable)?.map(Arc::new);
+        if let Some(pool) = config.pools.get_mut(&name) {
+            pool.tls = tls;
+        }
+    }
+    let found = Diagnostics(found);
+    if found.has_errors() {
+        return Err(found.into());
+    }
+    Ok(found.0)
 }
 
 fn no_program(error: &FileError, written: Option<(Source<'_>, Range<usize>)>) -> Diagnostic {

@@ -31,8 +31,8 @@ pub use limits::{Limits, ScriptLimits};
 pub use load::{LoadError, Loaded, Overrides, attempt, load};
 pub use log::{Format, Level, Log};
 pub use pools::{
-    BUDGET_WHOLE, Balance, PoolConfig, PoolLimits, Retries, Target, TargetError, Timeouts,
-    check_pool_name,
+    BUDGET_WHOLE, Balance, Connections, PoolConfig, PoolLimits, Protocol, ProxyProtocol, Retries,
+    Target, TargetError, Timeouts, Tls, check_pool_name,
 };
 pub use server::{Listener, Server, Shutdown, Threads};
 
@@ -95,9 +95,7 @@ impl Default for Config {
             file: None,
             routes: ROUTES_FILE.to_string(),
             server: Server::default(),
-            listeners: vec![Listener {
-                address: local(8080),
-            }],
+            listeners: vec![Listener::plain(local(8080))],
             pools: BTreeMap::new(),
             dns: Dns::default(),
             limits: Limits::default(),

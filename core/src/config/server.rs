@@ -65,4 +65,22 @@ impl Default for Shutdown {
 pub struct Listener {
     /// `address`: IP and port to listen on. The port is not 0: nobody could be told which.
     pub address: SocketAddr,
+    /// `http2`: whether HTTP/2 with prior knowledge (RFC 9113 section 3.3) is spoken beside HTTP/1.1.
+    /// Default false.
+    pub http2: bool,
+    /// `proxy_protocol`: whether each connection begins with a header of the PROXY protocol, by which one of
+    /// `[trusted_proxies]` says who the client is. Default false.
+    pub proxy_protocol: bool,
+}
+
+impl Listener {
+    /// One for HTTP/1.1 at this address.
+    #[must_use]
+    pub fn plain(address: SocketAddr) -> Self {
+        Self {
+            address,
+            http2: false,
+            proxy_protocol: false,
+        }
+    }
 }

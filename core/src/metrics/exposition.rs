@@ -6,7 +6,7 @@ use super::family::{Families, Kind};
 use super::pool::PoolMetrics;
 use super::route::RouteMetrics;
 use super::sample::{DnsSample, JwksSample, ReloadSample, ScrapeInput};
-use super::{Limit, Metrics, process, script};
+use super::{Limit, Metrics, RefusedConnection, process, script};
 use edgewright_script::state::StateSample;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -210,6 +210,16 @@ fn requests(metrics: &Metrics, families: &mut Families) {
     );
     for limit in Limit::ALL {
         family.add(&[("limit", limit.name())], metrics.limit_hits(limit) as f64);
+    }
+    drop(family);
+    let mut family = families.family(
+        "edgewright_refused_connections_total",
+        "Connections of clients that were closed before their first request.",
+        Kind::Counter,
+    );
+    for reason in RefusedConnection::ALL {
+        let refused = metrics.connections_refused(reason) as f64;
+        family.add(&[("reason", reason.name())], refused);
     }
 }
 

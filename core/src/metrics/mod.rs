@@ -16,6 +16,7 @@ mod limit;
 mod outbound;
 mod pool;
 mod process;
+mod refused;
 mod registry;
 mod route;
 mod sample;
@@ -31,6 +32,7 @@ pub use family::CONTENT_TYPE;
 pub use latency::{HistogramSample, Latency};
 pub use limit::Limit;
 pub use pool::{ConnectFailure, PoolMetrics};
+pub use refused::RefusedConnection;
 pub use registry::RETENTION;
 pub use route::RouteMetrics;
 pub use sample::{
@@ -67,6 +69,7 @@ pub const NO_ROUTE: &str = "none";
 #[derive(Debug)]
 struct Worker {
     limits: Padded<[AtomicU64; Limit::ALL.len()]>,
+    refused: [AtomicU64; RefusedConnection::ALL.len()],
 }
 
 /// A request being served; dropping it says that the request is done, wherever that happens.
@@ -113,6 +116,7 @@ impl Metrics {
         let worker = || {
             Arc::new(Worker {
                 limits: Padded([const { AtomicU64::new(0) }; Limit::ALL.len()]),
+                refused: Default::default(),
             })
         };
         Self {
@@ -196,6 +200,16 @@ impl Metrics {
     /// How often a limit was hit so far.
     pub fn limit_hits(&self, limit: Limit) -> u64 {
         let counters = self.workers.iter().map(|w| &w.limits.0[limit as usize]);
+        counters.map(|n| n.load(Ordering::Relaxed)).sum()
+    }
+
+    /// Counts one connection of a client that is closed before its first request.
+    pub(crate) fn connection_refused(&self, reason: RefusedConnection) {
+        self.worker().refused[reason as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn connections_refused(&self, reason: RefusedConnection) -> u64 {
+        let counters = self.workers.iter().map(|w| &w.refused[reason as usize]);
         counters.map(|n| n.load(Ordering::Relaxed)).sum()
     }
 

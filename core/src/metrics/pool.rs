@@ -18,16 +18,19 @@ pub enum ConnectFailure {
     PortExhausted,
     /// No file descriptor was free (`EMFILE`, `ENFILE`).
     FdExhausted,
+    /// The handshake of TLS failed: mostly a certificate that can't be believed.
+    Tls,
     /// Anything else.
     Other,
 }
 
 impl ConnectFailure {
-    const ALL: [ConnectFailure; 5] = [
+    const ALL: [ConnectFailure; 6] = [
         ConnectFailure::Refused,
         ConnectFailure::Timeout,
         ConnectFailure::PortExhausted,
         ConnectFailure::FdExhausted,
+        ConnectFailure::Tls,
         ConnectFailure::Other,
     ];
 
@@ -38,6 +41,7 @@ impl ConnectFailure {
             ConnectFailure::Timeout => "timeout",
             ConnectFailure::PortExhausted => "port_exhausted",
             ConnectFailure::FdExhausted => "fd_exhausted",
+            ConnectFailure::Tls => "tls",
             ConnectFailure::Other => "other",
         }
     }
@@ -134,7 +138,7 @@ impl PoolMetrics {
         })
     }
 
-    /// Failures by reason; zeros too, since there are five at most.
+    /// Failures by reason; zeros too, since there are six at most.
     pub(super) fn failures(&self) -> impl Iterator<Item = (&'static str, u64)> {
         ConnectFailure::ALL.into_iter().map(|reason| {
             let counters = self

@@ -69,7 +69,13 @@ impl Connections {
         tls: Option<(&TlsConnector, &str)>,
     ) -> pingora_error::Result<Stream> {
         let Some((connector, name)) = tls else {
-            return self.transport.new_stream(peer).await;
+            if peer.options.alpn.get_max_http_version() == 1 {
+                return self.transport.new_stream(peer).await;
+            }
+            // A target that would agree to HTTP/2 is not asked to.
+            let mut peer = peer.clone();
+            peer.options.set_http_version(1, 1);
+            return self.transport.new_stream(&peer).await;
         };
         let mut plain = peer.clone();
         plain.scheme = Scheme::HTTP;

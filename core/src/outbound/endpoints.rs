@@ -14,6 +14,7 @@ use super::{
     failure::{Failure, connect_cause},
 };
 use crate::{
+    config::Protocol,
     metrics::{ConnectFailure, PoolMetrics},
     pools::{EndpointId, Picked, Pool, Wish, classify_connect_error},
 };
@@ -108,6 +109,9 @@ impl<'a> Endpoints<'a> {
     pub(super) fn choose(&self) -> Result<Endpoint, Failure> {
         let unavailable = |cause| Failure::new(CallFailureKind::Unavailable, cause);
         match &self.source {
+            Source::Pool { pool, .. } if pool.config().protocol == Protocol::Http2 => Err(
+                unavailable("it is called in HTTP/2, and calls of hooks are HTTP/1.1".to_owned()),
+            ),
             Source::Pool { pool, avoid, .. } => {
                 let wish = Wish {
                     avoid,
@@ -195,7 +199,7 @@ impl<'a> Endpoints<'a> {
             ConnectFailure::Timeout => "not accepted in time".to_owned(),
             ConnectFailure::PortExhausted => "no local port is free".to_owned(),
             ConnectFailure::FdExhausted => "out of open files".to_owned(),
-            ConnectFailure::Other => connect_cause(error),
+            ConnectFailure::Tls | ConnectFailure::Other => connect_cause(error),
         };
         let attempts = match attempt {
             1 => String::new(),

@@ -29,6 +29,9 @@ pub fn classify_connect_error(error: &Error) -> ConnectFailure {
         ErrorType::ConnectRefused => ConnectFailure::Refused,
         ErrorType::ConnectTimedout => ConnectFailure::Timeout,
         ErrorType::BindError => ConnectFailure::PortExhausted,
+        ErrorType::TLSHandshakeFailure
+        | ErrorType::TLSHandshakeTimedout
+        | ErrorType::InvalidCert => ConnectFailure::Tls,
         _ => ConnectFailure::Other,
     }
 }
@@ -74,6 +77,7 @@ mod tests {
             (no_file_for_unix, ConnectFailure::FdExhausted),
             (refused, ConnectFailure::Refused),
             (Error::new(ConnectTimedout), ConnectFailure::Timeout),
+            (Error::new(TLSHandshakeFailure), ConnectFailure::Tls),
             (Error::new(ConnectNoRoute), ConnectFailure::Other),
         ] {
             assert_eq!(classify_connect_error(&error), expected, "{error}");

@@ -1,15 +1,16 @@
 //! One place to connect to, with its peer ready-made.
 
+use std::fmt;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::time::Duration;
 
-use pingora_core::protocols::TcpKeepalive;
 use pingora_core::upstreams::peer::HttpPeer;
 
-use crate::config::Timeouts;
+use super::peer;
+use super::wear::Wear;
+use crate::config::PoolConfig;
 use crate::metrics::shard::Padded;
 
 /// Where an endpoint is. The order is that in which a round robin goes.
@@ -17,6 +18,16 @@ use crate::metrics::shard::Padded;
 pub(super) enum Address {
     Tcp(SocketAddr),
     Unix(PathBuf),
+}
+
+/// `10.0.0.1:8080`, `[fd00::1]:8080` or `unix:/run/app.sock`.
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => address.fmt(f),
+            Self::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
 }
 
 /// An endpoint's identity: an address that stays in a pool keeps it.
@@ -32,25 +43,22 @@ pub struct Endpoint {
     address: Address,
     text: Box<str>,
     peer: HttpPeer,
+    /// Of targets whose connections are not used for ever.
+    wear: Option<Wear>,
 }
 
 impl Endpoint {
     /// # Errors
     /// When the path of a Unix socket can't be one: not UTF-8, or too long for the system.
-    pub(super) fn new(address: Address, timeouts: &Timeouts) -> Result<Self, String> {
+    pub(super) fn new(address: Address, config: &PoolConfig) -> Result<Self, String> {
         static NEXT_ID: AtomicU64 = AtomicU64::new(0);
-        let (text, peer) = match &address {
-            // A SocketAddr needs no resolution: this is the only form that neither blocks nor
-            // panics (pingora #570).
-            Address::Tcp(tcp) => (tcp.to_string(), HttpPeer::new(*tcp, false, String::new())),
-            Address::Unix(path) => (format!("unix:{}", path.display()), unix_peer(path)?),
-        };
         Ok(Self {
             in_flight: Padded::default(),
             id: EndpointId(NEXT_ID.fetch_add(1, Ordering::Relaxed)),
+            text: address.to_string().into(),
+            peer: peer::make(&address, config)?,
+            wear: Wear::of(config),
             address,
-            text: text.into(),
-            peer: with_timeouts(peer, timeouts),
         })
     }
 
@@ -72,33 +80,6 @@ impl Endpoint {
     pub fn in_flight(&self) -> usize {
         self.in_flight.0.load(Ordering::Relaxed)
     }
-}
-
-fn unix_peer(path: &Path) -> Result<HttpPeer, String> {
-    let text = path
-        .to_str()
-        .ok_or_else(|| format!("{} is not UTF-8", path.display()))?;
-    HttpPeer::new_uds(text, false, String::new()).map_err(|error| error.to_string())
-}
-
-/// Every timeout is set: Pingora's own are infinite.
-fn with_timeouts(mut peer: HttpPeer, timeouts: &Timeouts) -> HttpPeer {
-    let options = &mut peer.options;
-    options.connection_timeout = Some(timeouts.connect);
-    options.total_connection_timeout = Some(timeouts.connect);
-    options.read_timeout = Some(timeouts.read);
-    options.write_timeout = Some(timeouts.write);
-    options.idle_timeout = Some(timeouts.idle);
-    // Finds peers that vanished without a word (a lost node, a stateful firewall) within 90 s.
-    options.tcp_keepalive = Some(TcpKeepalive {
-        idle: Duration::from_secs(60),
-        interval: Duration::from_secs(10),
-        count: 3,
-        // 0 leaves it to the system.
-        #[cfg(target_os = "linux")]
-        user_timeout: Duration::ZERO,
-    });
-    peer
 }
 
 /// An endpoint that a request has got. Dropping it gives its place back.
@@ -134,6 +115,11 @@ impl Picked {
     /// What to connect to, all timeouts set; Pingora wants a clone of it for each request.
     pub fn peer(&self) -> &HttpPeer {
         &self.endpoint.peer
+    }
+
+    /// Whether a connection to it may have to be given up.
+    pub(crate) fn wear(&self) -> Option<&Wear> {
+        self.endpoint.wear.as_ref()
     }
 
     /// `10.0.0.1:8080`, `[fd00::1]:8080` or `unix:/run/app.sock`.

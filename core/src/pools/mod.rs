@@ -15,17 +15,21 @@ mod breaker;
 mod budget;
 mod connect;
 mod endpoint;
+mod introduction;
+mod peer;
 mod pool;
 mod set;
 mod status;
 #[cfg(test)]
 mod tests;
+mod wear;
 mod wish;
 
 pub use breaker::{Admitted, Breaker, Busy, Place};
 pub use budget::{Budget, Retry};
 pub use connect::classify_connect_error;
 pub use endpoint::{Endpoint, EndpointId, Picked};
+pub(crate) use introduction::introduce;
 pub use pool::{Pool, Readiness, Unavailable};
 pub use set::Pools;
 pub use status::{EndpointStatus, PoolStatus};

@@ -14,6 +14,7 @@ use super::balance;
 use super::breaker::Breaker;
 use super::budget::{Budget, Retry};
 use super::endpoint::{Address, Endpoint, Picked};
+use super::peer;
 use super::status::{EndpointStatus, PoolStatus};
 use super::wish::Wish;
 use crate::config::{Balance, PoolConfig, Target};
@@ -95,7 +96,7 @@ impl Pool {
             }
         }
         let carried = previous
-            .filter(|previous| previous.config.timeouts == config.timeouts)
+            .filter(|previous| peer::same(&previous.config, config))
             .map(|previous| previous.current.load().list.clone());
         let pool = Arc::new(Pool {
             name: name.to_owned(),
@@ -282,7 +283,7 @@ impl Pool {
     }
 
     fn make(&self, address: Address) -> Option<Arc<Endpoint>> {
-        match Endpoint::new(address, &self.config.timeouts) {
+        match Endpoint::new(address, &self.config) {
             Ok(endpoint) => Some(Arc::new(endpoint)),
             Err(reason) => {
                 error!(pool = self.name, reason, "a target can't be connected to");

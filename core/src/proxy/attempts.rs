@@ -30,7 +30,7 @@ pub(super) async fn peer(session: &mut Session, context: &mut Context) -> Result
     let Context { handle, state, .. } = &*context;
     let is_bound = pool_of(handle, state)?.config().limits.bounds();
     if state.attempts == 0 && !is_bound {
-        match upstream::peer(context) {
+        match upstream::peer(session, context) {
             // A function that is asked for each attempt may know where else to go.
             Err(_) if may_ask_again(context) => {}
             chosen => return chosen,
@@ -138,7 +138,7 @@ async fn enter(session: &mut Session, context: &mut Context) -> Result<Box<HttpP
         if let Some(rare) = &mut state.rare {
             rare.place = None;
         }
-        return upstream::peer(context);
+        return upstream::peer(session, context);
     }
     // The clocks run while it waits.
     upstream::set_deadlines(&handle, state)?;
@@ -161,7 +161,7 @@ async fn enter(session: &mut Session, context: &mut Context) -> Result<Box<HttpP
         Ok(Ok(Admitted { picked, place })) => {
             let held = &mut state.rare().place;
             *held = place.or_else(|| held.take());
-            upstream::ready(&handle, state, picked)
+            upstream::ready(session, &handle, state, picked)
         }
         Ok(Err(unavailable)) => Err(upstream::no_target(state, pool, unavailable)),
         Err(busy) => Err(refuse(state, Refusal::upstream(busy.into()))),

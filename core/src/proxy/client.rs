@@ -76,7 +76,8 @@ fn hop_address(text: &str) -> Option<IpAddr> {
     Some(address.to_canonical())
 }
 
-fn is_trusted(address: IpAddr, trusted: &[IpNet]) -> bool {
+/// Whether an address lies in one of these networks.
+pub(crate) fn is_trusted(address: IpAddr, trusted: &[IpNet]) -> bool {
     trusted.iter().any(|net| net.contains(&address))
 }
 

@@ -2,6 +2,7 @@
 
 use std::{
     borrow::Cow,
+    os::fd::OwnedFd,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -96,6 +97,14 @@ pub(super) struct Rare {
     pub(super) pause: Duration,
     /// What the request has failed of, for the log.
     pub(super) upstream_error: Option<UpstreamError>,
+    /// When the whole call must be done, as a client of gRPC says.
+    pub(super) call_deadline: Option<Instant>,
+    /// Whether the request asks for another protocol on its connection.
+    pub(super) upgrade: bool,
+    /// The connection in use, as long as what is sent on it is held back.
+    pub(super) held_back: Option<OwnedFd>,
+    /// Whether the connection in use is closed after this request.
+    pub(super) last_on_connection: bool,
     /// A response that replaces the upstream's, made by `on_response`.
     pub(super) replacement: Option<Answer>,
     /// The body, once hooks have it.

@@ -69,21 +69,21 @@ impl Deadlines {
         nearest([(self.route, Late::Route), (self.request, Late::Request)])
     }
 
+    /// Whether the next attempt is bounded by any of them.
+    pub(super) fn is_any(&self) -> bool {
+        self.next().is_some() || self.first_byte.is_some()
+    }
+
     /// Watches the connection behind `fd`, which a request is about to be sent on.
     ///
     /// # Errors
     /// When the descriptor can't be duplicated, for want of open files.
     pub(super) fn connected(&mut self, fd: RawFd, session: &Session) -> std::io::Result<()> {
         self.watch = None;
-        if self.next().is_none() && self.first_byte.is_none() {
+        if !self.is_any() {
             return Ok(());
         }
-        // SAFETY: Pingora names the descriptor of a connection that it keeps open during the
-        // callback that this is called from; it is only borrowed until the next line.
-        let connection = unsafe { BorrowedFd::borrow_raw(fd) };
-        // A descriptor of our own: Pingora may close its own, and the number may soon name
-        // somebody else's connection.
-        let upstream = connection.try_clone_to_owned()?;
+        let upstream = own(fd)?;
         let client = match self.request {
             Some(_) => presence::connection(session)?,
             None => None,
@@ -193,6 +193,18 @@ impl Watch {
             .into_iter()
             .find(|late| *late as u8 == passed)
     }
+}
+
+/// A descriptor of our own for the connection behind `fd`: Pingora may close its own, and the number may soon
+/// name somebody else's connection. For the callbacks in which Pingora names it.
+///
+/// # Errors
+/// When it can't be duplicated, for want of open files.
+pub(super) fn own(fd: RawFd) -> std::io::Result<OwnedFd> {
+    // SAFETY: Pingora names the descriptor of a connection that it keeps open during the
+    // callback that this is called from; it is only borrowed until the next line.
+    let connection = unsafe { BorrowedFd::borrow_raw(fd) };
+    connection.try_clone_to_owned()
 }
 
 impl Drop for Watch {

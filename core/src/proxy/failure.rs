@@ -37,7 +37,9 @@ pub(super) fn connect_failed(context: &mut Context, mut error: Box<Error>) -> Bo
         ConnectFailure::PortExhausted => UpstreamError::PortExhausted,
         ConnectFailure::FdExhausted => UpstreamError::FdExhausted,
         ConnectFailure::Timeout => UpstreamError::ConnectTimeout,
-        ConnectFailure::Refused | ConnectFailure::Other => UpstreamError::Connect,
+        ConnectFailure::Refused | ConnectFailure::Tls | ConnectFailure::Other => {
+            UpstreamError::Connect
+        }
     };
     // Another try needs what has just run out.
     let is_ours = matches!(

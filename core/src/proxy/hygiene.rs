@@ -3,10 +3,13 @@
 //! Pingora's parser accepts more than an edge should, and drops what shows it: the checks run over
 //! the header block exactly as it was received.
 
+mod http2;
+
 use http::Method;
 use memchr::{memchr, memchr2, memrchr};
 
 use crate::{config::Limits, metrics::Limit};
+pub use http2::check_http2;
 
 /// Why a request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,6 +70,8 @@ pub struct Seen {
     pub nominates: bool,
     /// There is more than one Authorization field.
     pub repeated_authorization: bool,
+    /// There is an Upgrade field.
+    pub upgrade: bool,
 }
 
 /// Checks one request head.
@@ -211,6 +216,7 @@ fn check_fields(mut fields: &[u8], host_needed: bool, limits: &Limits) -> Result
                     });
                 }
             }
+            b'u' => seen.upgrade |= value_of(line, b"upgrade").is_some(),
             b'f' => seen.claims |= value_of(line, b"forwarded").is_some(),
             b'x' => {
                 seen.claims |=

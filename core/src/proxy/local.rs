@@ -4,7 +4,7 @@ use std::{sync::Arc, time::SystemTime};
 
 use bytes::Bytes;
 use edgewright_script::{answer::Answer, engine::Verdict};
-use http::{HeaderValue, Method, StatusCode, header};
+use http::{HeaderValue, Method, StatusCode, Version, header};
 use pingora_error::{Error, ErrorType, Result};
 use pingora_http::ResponseHeader;
 use pingora_proxy::Session;
@@ -13,7 +13,7 @@ use super::{
     bodies::{self, Rewritten},
     compress,
     context::{Refusal, State},
-    filters,
+    filters, grpc,
     hooks::{self, Stopped},
 };
 use crate::worker::Handle;
@@ -53,7 +53,16 @@ pub(super) async fn refuse(
         state.response_hooks_done = true;
         state.body_hooks_done = true;
     }
-    answer(session, handle, state, made).await
+    state.is_local = true;
+    let (mut header, mut body) = finish(session, handle, state, made).await?;
+    if grpc::is_call(session.req_header()) {
+        grpc::say(&mut header, state, refusal)?;
+        if session.req_header().version != Version::HTTP_2 {
+            header.insert_header(header::CONTENT_LENGTH, 0)?;
+        }
+        body = Bytes::new();
+    }
+    write(session, header, body).await
 }
 
 /// Runs hooks and header filters over an answer. Each hook runs once for a request.

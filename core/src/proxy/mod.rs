@@ -11,15 +11,19 @@ mod auth;
 mod bodies;
 mod client;
 mod compress;
+mod connection;
 mod context;
 mod deadline;
+mod early;
 mod failure;
 mod filters;
 #[doc(hidden)]
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;
 mod gates;
+mod grpc;
 mod hooks;
+mod http2;
 pub mod hygiene;
 mod local;
 mod log;
@@ -49,6 +53,7 @@ use tokio::sync::Notify;
 
 pub(crate) use auth::{ForwardAnswers, verify_password};
 pub(crate) use bodies::kept_bytes;
+pub(crate) use client::is_trusted;
 pub use context::Context;
 
 use crate::{
@@ -88,6 +93,11 @@ impl Edge {
         Self { shared, client }
     }
 
+    /// What it shares with the other workers.
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
     /// What makes the calls of its hooks.
     pub(crate) fn client(&self) -> &Arc<Client> {
         &self.client
@@ -121,53 +131,7 @@ impl ProxyHttp for Edge {
         session: &mut Session,
         context: &mut Context,
     ) -> Result<()> {
-        let limits = &context.handle.config.limits;
-        session.set_read_timeout(Some(limits.request_read_timeout));
-        session.set_write_timeout(Some(limits.response_write_timeout));
-        session.set_total_drain_timeout(Some(limits.request_read_timeout));
-        // 0 is Pingora's "for ever"; a connection that is to be closed stays so.
-        if self.shared.lifecycle.is_ending() {
-            session.set_keepalive(None);
-        } else if session.get_keepalive() == Some(0) {
-            session.set_keepalive(Some(limits.keepalive_timeout.as_secs()));
-        }
-        if session.req_header().version == Version::HTTP_10 {
-            // It knows no 1xx responses (RFC 9110 section 15.2).
-            session.set_ignore_info_resp(true);
-        }
-        let Some(raw) = session
-            .as_http1()
-            .map(|http1| http1.get_headers_raw_bytes())
-        else {
-            return Ok(());
-        };
-        let header = session.req_header();
-        let head = hygiene::Head {
-            raw: &raw,
-            method: &header.method,
-            http_1_1: header.version >= Version::HTTP_11,
-        };
-        let found = match hygiene::check(head, limits) {
-            Ok(seen) => {
-                context.state.seen = seen;
-                if let Some(most) = limits.request_body {
-                    let length = header.headers.get(header::CONTENT_LENGTH);
-                    let length = length.and_then(|value| value.to_str().ok()?.parse().ok());
-                    // Refused when the route is known, which may have a bound of its own.
-                    context.state.long_body = length.is_some_and(|length: u64| length > most);
-                }
-                return Ok(());
-            }
-            Err(found) => found,
-        };
-        if let Some(limit) = found.limit {
-            self.shared.metrics.limit_hit(limit);
-        }
-        tracing::info!("refused status={} reason={}", found.status, found.reason);
-        context.state.refusal = Some(Refusal::new(found.status, found.reason));
-        // What follows on this connection may not be what it seems.
-        session.set_keepalive(None);
-        Err(refused(found.status))
+        early::look(&self.shared, session, context)
     }
 
     async fn request_filter(&self, session: &mut Session, context: &mut Context) -> Result<bool> {
@@ -221,10 +185,10 @@ impl ProxyHttp for Edge {
         reused: bool,
         _peer: &HttpPeer,
         fd: RawFd,
-        _digest: Option<&Digest>,
+        digest: Option<&Digest>,
         context: &mut Context,
     ) -> Result<()> {
-        upstream::connected(fd, reused, session, context)
+        upstream::connected(fd, reused, digest, session, context)
     }
 
     async fn upstream_request_filter(
@@ -237,7 +201,9 @@ impl ProxyHttp for Edge {
         filters::change_request(handle, state, upstream).map_err(|reason| {
             state.refusal = Some(Refusal::new(400, reason.to_string()));
             refused(400)
-        })
+        })?;
+        connection::say_last(state, upstream);
+        Ok(())
     }
 
     async fn request_body_filter(
@@ -251,6 +217,7 @@ impl ProxyHttp for Edge {
             // What follows is no body but the other protocol.
             return Ok(());
         }
+        connection::let_go(&mut context.state);
         if let Some(rare) = &mut context.state.rare {
             if end {
                 rare.deadlines.sent();
@@ -329,6 +296,11 @@ impl ProxyHttp for Edge {
         }
         if self.shared.lifecycle.is_ending() {
             session.set_keepalive(None);
+        }
+        if response.status.as_u16() == 101 {
+            // From here on the client is silent for as long as it likes; the pool's `tunnel` ends a connection
+            // on which nothing happens, and writes have their own limit.
+            session.set_read_timeout(None);
         }
         let Context { handle, state, .. } = context;
         let Some(route) = state.route.map(|route| handle.route(route)) else {

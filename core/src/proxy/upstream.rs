@@ -5,16 +5,18 @@ use std::{
     time::{Duration, Instant},
 };
 
-use pingora_core::upstreams::peer::HttpPeer;
+use pingora_core::{protocols::Digest, upstreams::peer::HttpPeer};
 use pingora_error::{Error, ErrorType, Result};
 use pingora_proxy::Session;
 
 use super::{
+    connection,
     context::{Context, Refusal, State},
     deadline::Late,
-    refused,
+    grpc, refused,
 };
 use crate::{
+    config::Protocol,
     metrics::UpstreamError,
     pools::{Picked, Pool, Unavailable, Wish},
     worker::Handle,
@@ -32,7 +34,7 @@ pub(super) fn pool_of<'h>(handle: &'h Handle, state: &State) -> Result<&'h Pool>
 }
 
 /// Chooses an endpoint of a pool without bounds.
-pub(super) fn peer(context: &mut Context) -> Result<Box<HttpPeer>> {
+pub(super) fn peer(session: &Session, context: &mut Context) -> Result<Box<HttpPeer>> {
     let Context { handle, state, .. } = context;
     let pool = pool_of(handle, state)?;
     let rare = state.rare.as_deref();
@@ -41,7 +43,7 @@ pub(super) fn peer(context: &mut Context) -> Result<Box<HttpPeer>> {
         ..Wish::default()
     };
     match pool.select(&wish) {
-        Ok(picked) => ready(handle, state, picked),
+        Ok(picked) => ready(session, handle, state, picked),
         Err(unavailable) => Err(no_target(state, pool, unavailable)),
     }
 }
@@ -59,11 +61,32 @@ pub(super) fn no_target(state: &mut State, pool: &Pool, unavailable: Unavailable
 }
 
 /// Begins an attempt: the peer is ready-made, only cloned.
-pub(super) fn ready(handle: &Handle, state: &mut State, picked: Picked) -> Result<Box<HttpPeer>> {
+pub(super) fn ready(
+    session: &Session,
+    handle: &Handle,
+    state: &mut State,
+    picked: Picked,
+) -> Result<Box<HttpPeer>> {
+    let pool = pool_of(handle, state)?.config();
     state.attempts += 1;
     let mut peer = Box::new(picked.peer().clone());
+    connection::prepare(session, handle, pool, &picked, &mut peer);
     state.picked = Some(picked);
-    if let Some(left) = set_deadlines(handle, state)? {
+    if state.seen.upgrade && session.is_upgrade_req() {
+        state.rare().upgrade = true;
+        connection::prepare_upgrade(&pool.timeouts, &mut peer);
+    }
+    if pool.protocol != Protocol::Http1 {
+        grpc::bound(session.req_header(), state, &mut peer)?;
+    }
+    let left = set_deadlines(handle, state)?;
+    if let Some(rare) = &state.rare
+        && rare.deadlines.is_any()
+    {
+        // The connection is cut when the time is over: others must not be cut with it.
+        peer.options.max_h2_streams = 1;
+    }
+    if let Some(left) = left {
         let options = &mut peer.options;
         for limit in [
             &mut options.connection_timeout,
@@ -82,6 +105,9 @@ pub(super) fn ready(handle: &Handle, state: &mut State, picked: Picked) -> Resul
 pub(super) fn set_deadlines(handle: &Handle, state: &mut State) -> Result<Option<Duration>> {
     let route = state.route.and_then(|route| handle.route(route).timeout);
     let timeouts = &pool_of(handle, state)?.config().timeouts;
+    // What reads of a tunnel have is the tunnel's; its answer is waited for as for any other.
+    let is_upgrade = state.rare.as_ref().is_some_and(|rare| rare.upgrade);
+    let route = route.or_else(|| is_upgrade.then_some(timeouts.read));
     if route.is_none() && timeouts.first_byte.is_none() && timeouts.request.is_none() {
         return Ok(None);
     }
@@ -120,10 +146,12 @@ impl From<Late> for UpstreamError {
 pub(super) fn connected(
     fd: RawFd,
     reused: bool,
+    digest: Option<&Digest>,
     session: &Session,
     context: &mut Context,
 ) -> Result<()> {
     let Context { handle, state, .. } = context;
+    connection::look_at(fd, reused, digest, state);
     // An earlier endpoint's failure is no longer what the client would be told.
     state.refusal = None;
     state.informational = 0;

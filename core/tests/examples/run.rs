@@ -8,14 +8,17 @@ use edgewright_script::values::Regex;
 
 use crate::pools::Pools;
 use crate::scenario::{Exchange, Expected, Scenario, Upstream};
+use crate::support::certificates::Authority;
 use crate::support::client::{Response, request};
 use crate::support::launch::{Builder, serving};
 use crate::support::proxy::Proxy;
+use crate::support::tls_server::{Demands, TlsServer};
 use crate::support::upstream::Seen;
 
 /// Files of an example that don't belong to the configuration.
-const BESIDE: [&str; 4] = [
+const BESIDE: [&str; 5] = [
     "README.md",
+    "make.sh",
     "requests.toml",
     "routes.rhai",
     "edgewright.toml",
@@ -27,7 +30,8 @@ pub fn run(folder: &Path) -> Vec<String> {
         .unwrap_or_else(|error| panic!("{}/requests.toml: {error}", folder.display()));
     let settings = settings(folder);
     let pools = Pools::start(names(&settings), &scenario.upstreams);
-    let proxy = start(folder, settings, &pools, &scenario);
+    let secured = Secured::start(&settings, &pools);
+    let proxy = start(folder, settings, &pools, &secured, &scenario);
     let mut wrong = Vec::new();
     let mut kept = BTreeMap::new();
     for exchange in &scenario.requests {
@@ -39,6 +43,44 @@ pub fn run(folder: &Path) -> Vec<String> {
         );
     }
     wrong
+}
+
+/// Servers of TLS in front of the pools that are called over it. Their certificates, and those that the proxy
+/// shows, are the test's: its files stand in the place of the example's.
+#[derive(Default)]
+struct Secured {
+    servers: BTreeMap<String, TlsServer>,
+    files: Vec<(String, String)>,
+}
+
+impl Secured {
+    fn start(settings: &toml::Table, pools: &Pools) -> Self {
+        let mut secured = Self::default();
+        for (name, address) in pools.addresses() {
+            let tls = |key: &str| {
+                let value = settings["pools"][name].get("tls")?.get(key)?;
+                value.as_str().map(str::to_owned)
+            };
+            let Some(server_name) = tls("server_name") else {
+                continue;
+            };
+            let authority = Authority::new("of the test");
+            let mut file =
+                |key: &str, text: String| secured.files.extend(tls(key).map(|name| (name, text)));
+            file("ca", authority.pem());
+            let edge = authority.issue(&["edge.internal"]);
+            file("certificate", edge.chain);
+            file("key", edge.key);
+            let demands = Demands {
+                client_authority: tls("certificate").map(|_| authority.pem()),
+                ..Demands::default()
+            };
+            let own = authority.issue(&[&server_name]);
+            let server = TlsServer::start(&own, address, &demands);
+            secured.servers.insert(name.to_owned(), server);
+        }
+        secured
+    }
 }
 
 fn read(folder: &Path, name: &str) -> String {
@@ -64,7 +106,13 @@ fn names(settings: &toml::Table) -> BTreeSet<String> {
         .collect()
 }
 
-fn start(folder: &Path, mut settings: toml::Table, pools: &Pools, scenario: &Scenario) -> Proxy {
+fn start(
+    folder: &Path,
+    mut settings: toml::Table,
+    pools: &Pools,
+    secured: &Secured,
+    scenario: &Scenario,
+) -> Proxy {
     for own in ["listeners", "admin", "health"] {
         settings.remove(own);
     }
@@ -73,6 +121,10 @@ fn start(folder: &Path, mut settings: toml::Table, pools: &Pools, scenario: &Sce
         .and_then(toml::Value::as_table_mut)
     {
         for (name, address) in pools.addresses() {
+            let address = secured
+                .servers
+                .get(name)
+                .map_or(address, TlsServer::address);
             let targets = vec![toml::Value::String(address.to_string())];
             declared[name]["targets"] = toml::Value::Array(targets);
         }
@@ -81,7 +133,11 @@ fn start(folder: &Path, mut settings: toml::Table, pools: &Pools, scenario: &Sce
     for (name, value) in &scenario.environment {
         builder = builder.environment(name, value);
     }
-    with_files(builder, folder).start()
+    builder = with_files(builder, folder);
+    for (name, text) in &secured.files {
+        builder = builder.file(name, text);
+    }
+    builder.start()
 }
 
 fn with_files(mut builder: Builder, folder: &Path) -> Builder {

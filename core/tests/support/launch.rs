@@ -17,6 +17,7 @@ type Publish = dyn FnMut(&Path, &[(&str, &str)]);
 pub struct Builder {
     files: Vec<(String, String)>,
     settings: String,
+    listener: String,
     prefix: Vec<String>,
     environment: Vec<(String, String)>,
     ip: IpAddr,
@@ -29,6 +30,7 @@ pub fn serving(routes: &str) -> Builder {
     Builder {
         files: vec![("routes.rhai".to_owned(), routes.to_owned())],
         settings: String::new(),
+        listener: String::new(),
         prefix: Vec::new(),
         environment: Vec::new(),
         ip: IpAddr::V4(Ipv4Addr::LOCALHOST),
@@ -52,6 +54,12 @@ impl Builder {
     pub fn settings(mut self, toml: &str) -> Self {
         self.settings += toml;
         self.settings += "\n";
+        self
+    }
+
+    /// More keys of the listener.
+    pub fn listener(mut self, toml: &str) -> Self {
+        self.listener = toml.to_owned();
         self
     }
 
@@ -114,9 +122,9 @@ impl Builder {
         let free = ports::free(IpAddr::V4(Ipv4Addr::LOCALHOST), 3);
         let [listener, admin, health] = [0, 1, 2].map(|i| SocketAddr::new(self.ip, free[i].port()));
         let settings = format!(
-            "{}[[listeners]]\naddress = \"{listener}\"\n\
+            "{}[[listeners]]\naddress = \"{listener}\"\n{}\n\
              [admin]\naddress = \"{admin}\"\n[health]\naddress = \"{health}\"\n",
-            self.settings
+            self.settings, self.listener
         );
         let mut files: Vec<(&str, &str)> = self
             .files

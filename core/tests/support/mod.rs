@@ -8,10 +8,12 @@
 #![allow(clippy::unwrap_used)]
 
 pub mod atomic_writer;
+pub mod certificates;
 pub mod cgroup;
 pub mod client;
 pub mod command;
 pub mod dns_server;
+pub mod http2;
 pub mod launch;
 pub mod load;
 pub mod lock;
@@ -22,7 +24,9 @@ pub mod nginx;
 pub mod nginx_lua;
 pub mod ports;
 pub mod proxy;
+pub mod service;
 pub mod skip;
+pub mod tls_server;
 pub mod upstream;
 pub mod wait;
 pub mod wire;

@@ -2,12 +2,15 @@
 //! what it becomes.
 
 mod balance;
+mod connections;
 mod limits;
 mod retries;
 mod target;
 mod timeouts;
+pub(super) mod tls;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde::Deserialize;
 use toml::Spanned;
@@ -15,10 +18,12 @@ use toml::Spanned;
 use super::check::Checks;
 
 pub use balance::Balance;
+pub use connections::{Connections, Protocol, ProxyProtocol};
 pub use limits::PoolLimits;
 pub use retries::{BUDGET_WHOLE, Retries};
 pub use target::{Target, TargetError};
 pub use timeouts::Timeouts;
+pub use tls::Tls;
 
 /// `[pools.NAME]`. An equal one after a reload keeps its connections and statistics.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,6 +38,14 @@ pub struct PoolConfig {
     pub retries: Retries,
     /// `[pools.NAME.limits]`.
     pub limits: PoolLimits,
+    /// `protocol`: what is spoken to the targets.
+    pub protocol: Protocol,
+    /// `proxy_protocol`: how the targets are told the client's address. Default not at all.
+    pub proxy_protocol: Option<ProxyProtocol>,
+    /// `[pools.NAME.connections]`.
+    pub connections: Connections,
+    /// `[pools.NAME.tls]`: none without the table.
+    pub tls: Option<Arc<Tls>>,
 }
 
 impl PoolConfig {
@@ -45,6 +58,10 @@ impl PoolConfig {
             timeouts: Timeouts::default(),
             retries: Retries::default(),
             limits: PoolLimits::default(),
+            protocol: Protocol::default(),
+            proxy_protocol: None,
+            connections: Connections::default(),
+            tls: None,
         }
     }
 }
@@ -75,20 +92,40 @@ pub(super) struct Table {
     timeouts: timeouts::Table,
     retries: retries::Table,
     limits: limits::Table,
+    protocol: Option<Spanned<Protocol>>,
+    proxy_protocol: Option<ProxyProtocol>,
+    connections: connections::Table,
+    tls: Option<Spanned<tls::Table>>,
+}
+
+/// A pool, and what its TLS needs that is still to be read.
+pub(super) struct Taken {
+    pub(super) pool: PoolConfig,
+    pub(super) tls: Option<tls::Unread>,
 }
 
 /// Takes the table of the pool `name`.
-pub(super) fn take(checks: &mut Checks<'_>, name: &Spanned<String>, table: Table) -> PoolConfig {
+pub(super) fn take(checks: &mut Checks<'_>, name: &Spanned<String>, table: Table) -> Taken {
     if let Err(message) = check_pool_name(name.get_ref()) {
         checks.error(&name.span(), message);
     }
     let prefix = format!("pools.{}", name.get_ref());
-    PoolConfig {
-        targets: targets(checks, name, table.targets),
-        balance: table.balance.unwrap_or_default(),
-        timeouts: timeouts::take(checks, &prefix, table.timeouts),
-        retries: retries::take(checks, &prefix, table.retries),
-        limits: limits::take(checks, &prefix, table.limits),
+    let targets = targets(checks, name, table.targets);
+    let has_tls = table.tls.is_some();
+    let tls = table.tls;
+    Taken {
+        tls: tls.and_then(|table| tls::take(checks, &prefix, table, &targets)),
+        pool: PoolConfig {
+            targets,
+            balance: table.balance.unwrap_or_default(),
+            timeouts: timeouts::take(checks, &prefix, table.timeouts),
+            retries: retries::take(checks, &prefix, table.retries),
+            limits: limits::take(checks, &prefix, table.limits),
+            protocol: connections::check_protocol(checks, &prefix, table.protocol, has_tls),
+            proxy_protocol: table.proxy_protocol,
+            connections: connections::take(checks, &prefix, table.connections),
+            tls: None,
+        },
     }
 }
 

@@ -25,6 +25,9 @@ pub struct Timeouts {
     pub idle: Duration,
     /// `request`: for the whole request, bodies and all attempts included, from its header on. Default none.
     pub request: Option<Duration>,
+    /// `tunnel`: in place of `read` once a connection was upgraded (WebSocket). Default 1 h: such a connection
+    /// is silent for as long as nothing happens.
+    pub tunnel: Duration,
 }
 
 impl Default for Timeouts {
@@ -36,6 +39,7 @@ impl Default for Timeouts {
             write: Duration::from_secs(60),
             idle: Duration::from_secs(60),
             request: None,
+            tunnel: Duration::from_secs(3600),
         }
     }
 }
@@ -49,6 +53,7 @@ pub(super) struct Table {
     write: Option<Spanned<Time>>,
     idle: Option<Spanned<Time>>,
     request: Option<Spanned<NoneOrTime>>,
+    tunnel: Option<Spanned<Time>>,
 }
 
 /// Takes the table of the pool whose keys begin with `prefix`.
@@ -59,6 +64,7 @@ pub(super) fn take(checks: &mut Checks<'_>, prefix: &str, table: Table) -> Timeo
         (&mut timeouts.read, "read", table.read),
         (&mut timeouts.write, "write", table.write),
         (&mut timeouts.idle, "idle", table.idle),
+        (&mut timeouts.tunnel, "tunnel", table.tunnel),
     ] {
         checks.time(slot, &format!("{prefix}.timeouts.{key}"), given, POSITIVE);
     }

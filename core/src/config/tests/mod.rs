@@ -3,6 +3,7 @@
 mod checks;
 mod failures;
 mod loading;
+mod tls;
 mod values;
 
 use super::convert;

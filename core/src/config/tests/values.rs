@@ -31,15 +31,24 @@ drain = "0s"
 address = "0.0.0.0:80"
 [[listeners]]
 address = "[::]:80"
+http2 = true
+proxy_protocol = true
 
 [pools.web]
 targets = ["web.default.svc:8080", "10.0.0.1:81", "unix:/run/web.sock"]
 balance = "round_robin"
+protocol = "http2"
+proxy_protocol = "v2"
+[pools.web.connections]
+max_age = "5m"
+max_requests = 1000
+streams = 50
 [pools.web.timeouts]
 connect = "200ms"
 read = "1m"
 write = "2s"
 idle = "3s"
+tunnel = "2h"
 [pools."api-2.x_y"]
 targets = ["api:1"]
 
@@ -120,8 +129,17 @@ fn every_key_reaches_the_model() {
             read: seconds(60),
             write: seconds(2),
             idle: seconds(3),
+            tunnel: seconds(7200),
             ..Timeouts::default()
         },
+        protocol: Protocol::Http2,
+        proxy_protocol: Some(ProxyProtocol::V2),
+        connections: Connections {
+            max_age: Some(seconds(300)),
+            max_requests: Some(1000),
+            streams: 50,
+        },
+        tls: None,
         ..PoolConfig::new(Vec::new())
     };
     let api = PoolConfig::new(vec!["api:1".parse().unwrap()]);
@@ -139,7 +157,9 @@ fn every_key_reaches_the_model() {
         },
         listeners: ["0.0.0.0:80", "[::]:80"]
             .map(|text| Listener {
-                address: address(text),
+                http2: text.starts_with('['),
+                proxy_protocol: text.starts_with('['),
+                ..Listener::plain(address(text))
             })
             .to_vec(),
         pools: BTreeMap::from([("web".to_string(), web), ("api-2.x_y".to_string(), api)]),

@@ -106,6 +106,10 @@ pub(in crate::proxy) async fn read(exchange: &mut Exchange<'_>) -> Result<(), Un
                     let found = &hygiene::BODY_TOO_LARGE;
                     Unread::Refused(Refusal::new(found.status, found.reason))
                 }
+                Fault::Unbounded => Unread::Refused(Refusal::new(
+                    411,
+                    "a body of more than 64 KiB needs a Content-Length with HTTP/2",
+                )),
                 Fault::Full(Full::Process) => {
                     handle.limit_passed(Limit::ScriptBodies);
                     Unread::Refused(Refusal::new(503, "too many bodies at a time"))
@@ -134,6 +138,8 @@ struct Bounds {
 
 enum Fault {
     Full(Full),
+    /// It is of a length that only its end tells, too long for what Pingora keeps, and not of HTTP/1.
+    Unbounded,
     Broken(Box<Error>),
 }
 
@@ -175,6 +181,12 @@ async fn whole(session: &mut Session, bounds: Bounds) -> Result<RequestBody, Fau
         let Some(chunk) = session.read_request_body().await? else {
             break;
         };
+        if length.is_none()
+            && bytes.len() + chunk.len() > RETRY_BUFFER
+            && session.as_http1().is_none()
+        {
+            return Err(Fault::Unbounded);
+        }
         kept.grow(chunk.len(), bounds.body, bounds.bodies)?;
         bytes.extend_from_slice(&chunk);
         if length.is_some_and(|length| length <= bytes.len()) {

@@ -8,21 +8,29 @@
 //! loses kept ones when they move between threads; it sleeps on SIGTERM; and it panics when an
 //! address is taken.
 
-use std::{sync::Arc, thread, time::Duration};
+mod door;
+mod spoken;
+
+use std::{collections::BTreeMap, sync::Arc, thread, time::Duration};
 
 use anyhow::Context as _;
 use edgewright_script::program::MOST_RETRIES;
+use futures_util::future::join_all;
 use pingora_core::{
     apps::HttpServerOptions,
     listeners::{ListenerConfig, TcpSocketOptions},
+    protocols::http::v2::server::default_h2_options,
     server::configuration::ServerConf,
     services::{Service, listening::Service as ListeningService},
 };
-use pingora_proxy::{HttpProxy, http_proxy_service_with_name};
+use pingora_proxy::HttpProxy;
 use pingora_timeout::fast_timeout::set_fast_timeout_to_tokio_threshold;
 use tokio::sync::watch;
 
+pub use door::Door;
+
 use crate::{config::Config, outbound::NO_CERTIFICATES, proxy::Edge};
+use door::Manners;
 
 /// Bytes of a worker's stack. The deepest calls and expressions that are allowed need 22 MiB, and a
 /// chain of closures as long as a hook can make one is freed by recursion. Only what is used
@@ -51,12 +59,12 @@ impl Default for Workers {
 }
 
 impl Workers {
-    /// Starts a thread that serves with `service` until the process ends.
+    /// Starts a thread that serves with `services` until the process ends.
     ///
     /// # Errors
     /// When the thread or its runtime can't be made.
-    pub fn start<S: Service + 'static>(&self, name: &str, service: S) -> anyhow::Result<()> {
-        self.start_beside(name, service, |_| async {})
+    pub fn start<S: Service + 'static>(&self, name: &str, services: Vec<S>) -> anyhow::Result<()> {
+        self.start_beside(name, services, |_| async {})
     }
 
     /// The same, with something else that runs on the thread beside it. It is told when the process
@@ -64,7 +72,12 @@ impl Workers {
     ///
     /// # Errors
     /// When the thread or its runtime can't be made.
-    pub fn start_beside<S, B, R>(&self, name: &str, mut service: S, beside: B) -> anyhow::Result<()>
+    pub fn start_beside<S, B, R>(
+        &self,
+        name: &str,
+        mut services: Vec<S>,
+        beside: B,
+    ) -> anyhow::Result<()>
     where
         S: Service + 'static,
         B: FnOnce(watch::Receiver<bool>) -> R + Send + 'static,
@@ -83,7 +96,10 @@ impl Workers {
                 runtime.block_on(async {
                     let beside = beside(closing.clone());
                     let serve = async {
-                        service.start_service(None, closing, 1).await;
+                        let started = services
+                            .iter_mut()
+                            .map(|service| service.start_service(None, closing.clone(), 1));
+                        join_all(started).await;
                         // Were the other end gone, Pingora would report an error.
                         let _open = open;
                         // The listeners are closed; connections are served until the process ends.
@@ -103,35 +119,58 @@ impl Workers {
     }
 }
 
-/// The service of one worker of `threads`, which keeps its share of `kept` upstream connections.
+/// The services of one worker of `threads`, which keeps its share of `kept` upstream connections: one for
+/// the listeners of each kind, all in front of one proxy.
 pub fn proxy(
     config: &Config,
     edge: Edge,
     threads: usize,
     kept: usize,
-) -> ListeningService<HttpProxy<Edge>> {
+) -> Vec<ListeningService<Door>> {
     let configuration = ServerConf {
         // Of this proxy: the workers are proxies of their own.
         threads: 1,
         upstream_keepalive_pool_size: kept.div_ceil(threads),
         max_retries: MAX_TRIES,
-        // Pools are called without TLS. Pingora would read the root certificates of the system, for
-        // each worker twice, and panic when something is wrong with one of them.
+        // Pools that are called over TLS have their authorities with them. Pingora would read the root
+        // certificates of the system, for each worker twice, and panic when something is wrong with one of
+        // them.
         ca_file: Some(NO_CERTIFICATES.to_owned()),
         ..ServerConf::default()
     };
-    let mut service = http_proxy_service_with_name(&Arc::new(configuration), edge, "proxy");
-    if let Some(proxy) = service.app_logic_mut() {
-        let mut options = HttpServerOptions::default();
-        // Pingora counts how often a connection is used again.
-        options.keepalive_request_limit = Some(config.limits.keepalive_requests.saturating_sub(1));
-        proxy.server_options = Some(options);
-    }
+    let shared = edge.shared().clone();
+    let mut proxy = HttpProxy::new(edge, Arc::new(configuration));
+    proxy.handle_init_modules();
+    let limits = &config.limits;
+    let mut options = HttpServerOptions::default();
+    // Pingora counts how often a connection is used again.
+    options.keepalive_request_limit = Some(limits.keepalive_requests.saturating_sub(1));
+    options.h2_idle_timeout = Some(limits.keepalive_timeout);
+    proxy.server_options = Some(options);
+    let mut http2 = default_h2_options();
+    // Counted with 32 bytes more for each field (RFC 9113 section 6.5.2); what comes near the bound is refused
+    // by the same checks as with HTTP/1.
+    let overhead = 32 * (limits.request_headers + 4);
+    let most = u32::try_from(limits.request_header + overhead).unwrap_or(u32::MAX);
+    http2.max_header_list_size(most);
+    proxy.h2_options = Some(http2);
+    let proxy = Arc::new(proxy);
+
+    let mut services = BTreeMap::new();
     for listener in &config.listeners {
+        let manners = Manners::of(listener);
+        let service = services.entry(manners).or_insert_with(|| {
+            let door = Door {
+                proxy: proxy.clone(),
+                shared: shared.clone(),
+                manners,
+            };
+            ListeningService::new("proxy".to_owned(), door)
+        });
         let mut options = TcpSocketOptions::default();
         options.so_reuseport = Some(true);
         let address = listener.address.to_string();
         service.add_listener(ListenerConfig::tcp(address).tcp_socket_options(options));
     }
-    service
+    services.into_values().collect()
 }

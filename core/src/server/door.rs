@@ -1,0 +1,194 @@
+//! What a connection says before its first request: a header of the PROXY protocol, the preface of HTTP/2.
+//!
+//! Pingora has no place for the first on listeners without TLS (pingora #132), and waits without a limit
+//! for the second, with requests of HTTP/1 shorter than it (`HttpServerOptions::h2c`). So both are read
+//! here, before Pingora gets the connection: within a time limit, and no further than it takes to tell.
+
+use std::os::fd::AsRawFd as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use pingora_core::{
+    apps::ServerApp,
+    protocols::{
+        GetSocketDigest as _, SocketDigest, Stream, l4::socket::SocketAddr,
+        l4::stream::Stream as Transport,
+    },
+    server::ShutdownWatch,
+};
+use pingora_proxy::HttpProxy;
+use tokio::io::AsyncReadExt as _;
+
+use super::spoken::Http2;
+use crate::{
+    config::{Config, Listener},
+    metrics::RefusedConnection,
+    proxy::{Edge, Shared, is_trusted},
+    proxy_protocol::{self, Beginning, Ends},
+};
+
+/// RFC 9113 section 3.4.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// What is expected on a listener.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Manners {
+    /// A header of the PROXY protocol, from a trusted proxy.
+    pub(super) proxy_protocol: bool,
+    /// HTTP/2 with prior knowledge, beside HTTP/1.1.
+    pub(super) http2: bool,
+}
+
+impl Manners {
+    pub(super) fn of(listener: &Listener) -> Self {
+        Self {
+            proxy_protocol: listener.proxy_protocol,
+            http2: listener.http2,
+        }
+    }
+}
+
+/// The way into the proxy of a worker, for the listeners with the same manners.
+pub struct Door {
+    pub(super) proxy: Arc<HttpProxy<Edge>>,
+    pub(super) shared: Arc<Shared>,
+    pub(super) manners: Manners,
+}
+
+#[async_trait]
+impl ServerApp for Door {
+    async fn process_new(
+        self: &Arc<Self>,
+        stream: Stream,
+        shutdown: &ShutdownWatch,
+    ) -> Option<Stream> {
+        let stream = if self.manners.proxy_protocol || self.manners.http2 {
+            self.open(stream).await?
+        } else {
+            stream
+        };
+        self.proxy.process_new(stream, shutdown).await
+    }
+
+    async fn cleanup(&self) {
+        self.proxy.cleanup().await;
+    }
+}
+
+impl Door {
+    /// `None`: the connection is not served, and closed.
+    async fn open(&self, stream: Stream) -> Option<Stream> {
+        let mut stream = *stream.into_any().downcast::<Transport>().ok()?;
+        let generation = self.shared.generation.load_full();
+        let config = &generation.config;
+        let limit = config.limits.request_read_timeout;
+        if self.manners.proxy_protocol
+            && let Err(refused) = introduced(&mut stream, config, limit).await
+        {
+            return self.refuse(refused);
+        }
+        if self.manners.http2 {
+            match speaks_http2(&mut stream, limit).await {
+                Ok(true) => return Some(Box::new(Http2(stream))),
+                Ok(false) => {}
+                Err(refused) => return self.refuse(refused),
+            }
+        }
+        Some(Box::new(stream))
+    }
+
+    fn refuse(&self, refused: Option<RefusedConnection>) -> Option<Stream> {
+        if let Some(refused) = refused {
+            self.shared.metrics.connection_refused(refused);
+            tracing::debug!("refused a connection: {}", refused.name());
+        }
+        None
+    }
+}
+
+/// Takes the header of the PROXY protocol off the connection, whose client is then the one that it names.
+/// `Err`: the reason, or none when there was nothing to refuse.
+async fn introduced(
+    stream: &mut Transport,
+    config: &Config,
+    limit: Duration,
+) -> Result<(), Option<RefusedConnection>> {
+    let peer = stream.get_socket_digest();
+    let peer = peer
+        .as_ref()
+        .and_then(|digest| digest.peer_addr()?.as_inet());
+    let trusted =
+        peer.is_some_and(|peer| is_trusted(peer.ip().to_canonical(), &config.trusted_proxies));
+    if !trusted {
+        return Err(Some(RefusedConnection::Untrusted));
+    }
+    let header = tokio::time::timeout(limit, header(stream)).await;
+    if let Some(ends) = header.map_err(|_| Some(RefusedConnection::Late))?? {
+        let digest = SocketDigest::from_raw_fd(stream.as_raw_fd());
+        let address = |address| Some(SocketAddr::Inet(address));
+        // They are new, so nothing is set yet.
+        let _ = digest.peer_addr.set(address(ends.source));
+        let _ = digest.local_addr.set(address(ends.destination));
+        stream.set_socket_digest(digest);
+    }
+    Ok(())
+}
+
+async fn header(stream: &mut Transport) -> Result<Option<Ends>, Option<RefusedConnection>> {
+    let mut bytes = Vec::with_capacity(256);
+    loop {
+        more(stream, &mut bytes, proxy_protocol::LONGEST).await?;
+        match proxy_protocol::read(&bytes) {
+            Beginning::Part => {}
+            Beginning::Header(length, ends) => {
+                stream.rewind(&bytes[length..]);
+                return Ok(ends);
+            }
+            Beginning::Other => return Err(Some(RefusedConnection::NoProxyHeader)),
+        }
+    }
+}
+
+/// Whether the client begins as HTTP/2 does. What was read stays to be read.
+async fn speaks_http2(
+    stream: &mut Transport,
+    limit: Duration,
+) -> Result<bool, Option<RefusedConnection>> {
+    let mut bytes = Vec::with_capacity(PREFACE.len());
+    let read = async {
+        loop {
+            more(stream, &mut bytes, PREFACE.len()).await?;
+            if !PREFACE.starts_with(&bytes) {
+                return Ok::<_, Option<RefusedConnection>>(false);
+            }
+            if bytes.len() == PREFACE.len() {
+                return Ok(true);
+            }
+        }
+    };
+    let spoken = tokio::time::timeout(limit, read).await;
+    let spoken = spoken.map_err(|_| Some(RefusedConnection::Late))??;
+    stream.rewind(&bytes);
+    Ok(spoken)
+}
+
+/// Reads what is there, or waits for it; up to `most` bytes in all.
+async fn more(
+    stream: &mut Transport,
+    bytes: &mut Vec<u8>,
+    most: usize,
+) -> Result<(), Option<RefusedConnection>> {
+    let mut piece = [0; 512];
+    let room = piece.len().min(most - bytes.len());
+    match stream.read(&mut piece[..room]).await {
+        // Someone who only looks whether the port is open, as health checks do, is no news.
+        Ok(0) if bytes.is_empty() => Err(None),
+        Ok(0) => Err(Some(RefusedConnection::Cut)),
+        Ok(read) => {
+            bytes.extend_from_slice(&piece[..read]);
+            Ok(())
+        }
+        Err(_) => Err(None),
+    }
+}
