@@ -370,9 +370,10 @@ impl ProxyHttp for Edge {
         let begun = session
             .response_written()
             .is_some_and(|written| !written.status.is_informational());
-        if begun {
+        if begun || session.was_upgraded() {
             failure::count_cut(handle, state, error);
-            // The client has a part of the upstream's answer: it must not look complete.
+            // The client has a part of the upstream's answer: it must not look complete. In a tunnel an answer of
+            // the proxy would be a part of the other protocol.
             return FailToProxy {
                 error_code: 0,
                 can_reuse_downstream: false,

@@ -9,7 +9,8 @@ use crate::support::launch::{Builder, serving};
 use crate::support::upstream::Upstream;
 use crate::support::wait::SOON;
 
-const WHO: &str = r#"route("/{*rest}").respond(|req| `${req.client_ip} ${req.peer_ip}`);"#;
+const WHO: &str =
+    r#"route("/{*rest}").respond(|req| respond(200, `${req.client_ip} ${req.peer_ip}`));"#;
 
 fn listening(routes: &str, trusted: &str) -> Builder {
     serving(routes)
@@ -176,7 +177,7 @@ fn targets_are_told_the_client_at_the_beginning_of_each_connection() {
 fn calls_of_hooks_speak_for_the_proxy() {
     let (upstream, address) = listener();
     let proxy =
-        serving(r#"route("/{*rest}").respond(|req| fetch("web", #{ path: "/" }).body().text());"#)
+        serving(r#"route("/{*rest}").on_request(|req| { return respond(200, fetch("web", #{ path: "/" }).body().text()); }).to("web");"#)
             .settings(&format!(
                 "[pools.web]\ntargets = [\"{address}\"]\nproxy_protocol = \"v1\""
             ))

@@ -133,7 +133,10 @@ async fn exchange(
     if !end {
         let last = pieces.len() - 1;
         for (index, piece) in pieces.into_iter().enumerate() {
-            send(&mut body, piece, index == last).await?;
+            // An answer may come before all of it is sent, and the rest is not wanted then.
+            if send(&mut body, piece, index == last).await.is_err() {
+                break;
+            }
         }
     }
     let (head, body) = answer.await?.into_parts();
