@@ -123,6 +123,7 @@ fn server(checks: &mut Checks<'_>, table: file::Server) -> Server {
 fn dns(checks: &mut Checks<'_>, table: file::Dns) -> Dns {
     let mut dns = Dns {
         servers: each(&table.servers, |server| checks.fixed_address(server, 53)),
+        allow: each(&table.allow, |network| checks.network(network)),
         ..Dns::default()
     };
     let least = Duration::from_millis(100);

@@ -62,6 +62,7 @@ pub(super) struct Dns {
     pub max_ttl: Value<Time>,
     pub hold_empty: Value<Time>,
     pub startup_timeout: Value<Time>,
+    pub allow: Vec<Spanned<String>>,
 }
 
 #[derive(Debug, Default, Deserialize)]

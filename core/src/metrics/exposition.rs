@@ -285,6 +285,13 @@ fn dns(sample: &DnsSample, families: &mut Families) {
             family.add(&labels, lookup.total as f64);
         }
     }
+    families
+        .family(
+            "edgewright_dns_refused_addresses_total",
+            "Addresses in answers that are not used: link-local, metadata services, impossible ones.",
+            Kind::Counter,
+        )
+        .add(&[], sample.refused as f64);
     if let Some(duration) = &sample.duration {
         families
             .histograms(
@@ -303,7 +310,7 @@ fn dns(sample: &DnsSample, families: &mut Families) {
     };
     hosts(
         "edgewright_dns_hosts",
-        "Addresses in use for the name.",
+        "Addresses in use for the name, or servers of the service.",
         &|host| Some(host.addresses as f64),
     );
     hosts(

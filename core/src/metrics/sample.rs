@@ -74,6 +74,8 @@ pub struct DnsSample {
     pub hosts: Vec<DnsHostSample>,
     /// Lookups by name, record type and result.
     pub lookups: Vec<DnsLookupSample>,
+    /// Addresses in answers that are not used.
+    pub refused: u64,
     /// How long lookups took; `None` before the first.
     pub duration: Option<HistogramSample>,
 }

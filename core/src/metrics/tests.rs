@@ -241,6 +241,7 @@ fn what_others_own_is_in_the_text() {
                 result: "timeout",
                 total: 7,
             }],
+            refused: 3,
             duration: Some(HistogramSample::of(std::iter::once(&latency))),
         },
         pools: vec![PoolSample {
@@ -301,6 +302,7 @@ fn what_others_own_is_in_the_text() {
             "dns_lookups_total{name=\"web.svc\",type=\"AAAA\",result=\"timeout\"}",
             7.0,
         ),
+        ("dns_refused_addresses_total", 3.0),
         ("dns_lookup_duration_seconds_count", 1.0),
         ("dns_lookup_duration_seconds_bucket{le=\"0.0025\"}", 0.0),
         ("dns_lookup_duration_seconds_bucket{le=\"0.005\"}", 1.0),

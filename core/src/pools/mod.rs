@@ -15,6 +15,7 @@ mod connect;
 mod endpoint;
 mod pool;
 mod set;
+mod source;
 mod status;
 #[cfg(test)]
 mod tests;

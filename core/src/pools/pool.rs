@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::net::SocketAddr;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Instant;
@@ -12,10 +11,11 @@ use tracing::error;
 
 use super::balance;
 use super::endpoint::{Address, Endpoint, Picked};
+use super::source::Source;
 use super::status::{EndpointStatus, PoolStatus};
 use super::wish::Wish;
 use crate::config::{Balance, PoolConfig, Target};
-use crate::dns::{Listener, Resolver, State, Watched};
+use crate::dns::{Listener, Resolver};
 use crate::metrics::shard::Padded;
 
 /// Why a pool has no endpoint. The text is for the answer to the client.
@@ -53,8 +53,8 @@ pub struct Pool {
     config: PoolConfig,
     /// The targets that are addresses.
     fixed: Vec<Address>,
-    /// The targets that are names, with their ports.
-    names: Vec<(Arc<Watched>, u16)>,
+    /// The targets whose addresses come from DNS.
+    sources: Vec<Source>,
     current: ArcSwap<Endpoints>,
     /// Whose turn it is in a round robin; written by every request.
     turn: Padded<AtomicUsize>,
@@ -80,12 +80,13 @@ impl Pool {
         previous: Option<&Pool>,
     ) -> Arc<Pool> {
         let mut fixed = Vec::new();
-        let mut names = Vec::new();
+        let mut sources = Vec::new();
         for target in &config.targets {
             match target {
                 Target::Address(address) => fixed.push(Address::Tcp(*address)),
                 Target::Unix(path) => fixed.push(Address::Unix(path.clone())),
-                Target::Name { host, port } => names.push((resolver.watch(host), *port)),
+                Target::Name { host, port } => sources.push(Source::name(resolver, host, *port)),
+                Target::Srv { name } => sources.push(Source::service(resolver, name)),
             }
         }
         let carried = previous
@@ -95,7 +96,7 @@ impl Pool {
             name: name.to_owned(),
             config: config.clone(),
             fixed,
-            names,
+            sources,
             current: ArcSwap::from_pointee(Endpoints {
                 list: carried.unwrap_or_default(),
                 reason: Unavailable::Unresolved,
@@ -105,8 +106,8 @@ impl Pool {
             rebuilt: Condvar::new(),
         });
         let listener: Arc<dyn Listener> = pool.clone();
-        for (watched, _) in &pool.names {
-            watched.subscribe(Arc::downgrade(&listener) as Weak<dyn Listener>);
+        for source in &pool.sources {
+            source.subscribe(Arc::downgrade(&listener) as Weak<dyn Listener>);
         }
         // After subscribing, so that no change falls between.
         pool.rebuild();
@@ -166,17 +167,21 @@ impl Pool {
         if self.has_endpoints() {
             return Readiness::Ready;
         }
-        let waiting: BTreeSet<&str> = self
-            .names
-            .iter()
-            .filter(|(watched, _)| watched.state() == State::Unresolved)
-            .map(|(watched, _)| watched.host())
-            .collect();
+        let waiting = self.waiting();
         if waiting.is_empty() {
             Readiness::Ready
         } else {
-            Readiness::Waiting(waiting.into_iter().map(str::to_owned).collect())
+            Readiness::Waiting(waiting.into_iter().collect())
         }
+    }
+
+    /// The names that have not been answered yet.
+    fn waiting(&self) -> BTreeSet<String> {
+        let mut names = BTreeSet::new();
+        for source in &self.sources {
+            source.waiting(&mut names);
+        }
+        names
     }
 
     /// Blocks until the pool is ready, at the longest until `deadline`; false when the deadline came
@@ -217,15 +222,15 @@ impl Pool {
     fn rebuild(&self) {
         let _guard = self.lock();
         let mut addresses: BTreeSet<Address> = self.fixed.iter().cloned().collect();
-        let mut reason = Unavailable::Empty;
-        for (watched, port) in &self.names {
-            let answer = watched.answer();
-            if answer.state == State::Unresolved {
-                reason = Unavailable::Unresolved;
-            }
-            let with_port = |ip: &_| Address::Tcp(SocketAddr::new(*ip, *port));
-            addresses.extend(answer.addresses.iter().map(with_port));
+        for source in &self.sources {
+            let found = source.addresses().into_iter();
+            addresses.extend(found.map(|found| Address::Tcp(found.address)));
         }
+        let reason = if self.waiting().is_empty() {
+            Unavailable::Empty
+        } else {
+            Unavailable::Unresolved
+        };
         let current = self.current.load();
         let known = |address: &Address| {
             let found = current.list.iter().find(|e| e.location() == address);

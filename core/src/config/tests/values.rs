@@ -51,6 +51,7 @@ min_ttl = "500ms"
 max_ttl = "1m"
 hold_empty = "0s"
 startup_timeout = "0s"
+allow = ["169.254.1.0/24", "fd00:ec2::1"]
 
 [limits]
 request_header = "16KiB"
@@ -149,6 +150,10 @@ fn every_key_reaches_the_model() {
             max_ttl: seconds(60),
             hold_empty: Duration::ZERO,
             startup_timeout: Duration::ZERO,
+            allow: vec![
+                "169.254.1.0/24".parse().unwrap(),
+                "fd00:ec2::1/128".parse().unwrap(),
+            ],
         },
         limits: Limits {
             request_header: 16 * 1024,
@@ -349,6 +354,11 @@ fn mistakes_have_a_place_and_a_way_out() {
         (
             "[dns]\nservers = [\"10.0.0.10\"]",
             "2:12: \"10.0.0.10\" is no address (write IP:port, such as \"10.0.0.10:53\")",
+        ),
+        (
+            "[dns]\nallow = [\"169.254.1.1/24\"]",
+            "2:10: \"169.254.1.1/24\" has bits outside its prefix (write \"169.254.1.0/24\" for the \
+             network or \"169.254.1.1\" for the address)",
         ),
         (
             "[files]\nallow = [\"secrets\"]",
