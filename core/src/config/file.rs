@@ -77,6 +77,7 @@ pub(super) struct Limits {
     pub request_read_timeout: Value<Time>,
     pub response_write_timeout: Value<Time>,
     pub password_checks: Value<Count>,
+    pub mirrors: Value<Count>,
 }
 
 #[derive(Debug, Default, Deserialize)]

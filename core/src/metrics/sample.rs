@@ -21,6 +21,8 @@ pub struct ScrapeInput {
     pub waiting: (usize, usize),
     /// Bytes of bodies that are kept for hooks now.
     pub bodies: usize,
+    /// Copies of requests that are under way now.
+    pub mirrors: usize,
     /// Worker threads.
     pub threads: usize,
     /// The soft limit on open files (`RLIMIT_NOFILE`) in force.

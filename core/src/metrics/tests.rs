@@ -217,6 +217,7 @@ fn what_others_own_is_in_the_text() {
     let input = ScrapeInput {
         waiting: (2, 4096),
         bodies: 512,
+        mirrors: 5,
         reload: ReloadSample {
             loaded: 3,
             unchanged: 2,
@@ -291,6 +292,7 @@ fn what_others_own_is_in_the_text() {
         ),
         ("config_last_reload_duration_seconds", 0.25),
         ("config_info{revision=\"0123456789ab\"}", 1.0),
+        ("mirrors_in_flight", 5.0),
         ("dns_hosts{name=\"web.svc\"}", 4.0),
         ("dns_stale{name=\"web.svc\"}", 1.0),
         ("dns_ttl_seconds{name=\"web.svc\"}", 30.0),

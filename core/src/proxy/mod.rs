@@ -23,6 +23,7 @@ pub mod hygiene;
 mod local;
 mod log;
 pub(crate) mod loops;
+mod mirror;
 mod path;
 mod presence;
 mod upstream;
@@ -48,6 +49,7 @@ use tokio::sync::Notify;
 pub(crate) use auth::{ForwardAnswers, verify_password};
 pub(crate) use bodies::kept_bytes;
 pub use context::Context;
+pub(crate) use mirror::in_flight as mirrors_in_flight;
 
 use crate::{
     generation::Generation,
@@ -227,7 +229,7 @@ impl ProxyHttp for Edge {
 
     async fn upstream_request_filter(
         &self,
-        _session: &mut Session,
+        session: &mut Session,
         upstream: &mut RequestHeader,
         context: &mut Context,
     ) -> Result<()> {
@@ -235,7 +237,9 @@ impl ProxyHttp for Edge {
         filters::change_request(handle, state, upstream).map_err(|reason| {
             state.refusal = Some(Refusal::new(400, reason.to_string()));
             refused(400)
-        })
+        })?;
+        mirror::prepare(session, handle, state, upstream);
+        Ok(())
     }
 
     async fn request_body_filter(
@@ -254,13 +258,14 @@ impl ProxyHttp for Edge {
             whole.replace(body, end);
             return Ok(());
         }
-        let Some(chunk) = body else {
-            return Ok(());
-        };
-        context.state.body_bytes += chunk.len() as u64;
-        if context.state.body_bytes > context.state.most_body {
-            gates::count_long_body(&context.handle, context.state.route);
+        let Context { handle, state, .. } = context;
+        state.body_bytes += body.as_ref().map_or(0, |chunk| chunk.len() as u64);
+        if state.body_bytes > state.most_body {
+            gates::count_long_body(handle, state.route);
             return Err(Error::new_down(ErrorType::HTTPStatus(413)));
+        }
+        if state.mirror_decided {
+            mirror::pass(handle, state, body.as_ref(), end);
         }
         Ok(())
     }
@@ -461,6 +466,9 @@ impl ProxyHttp for Edge {
             && !context.state.answered
         {
             self.tell(error, status, duration, context);
+        }
+        if context.state.mirror_decided {
+            mirror::finish(&context.handle, &mut context.state);
         }
         if log::has_hooks(&context.handle, &context.state) {
             let Context { handle, state, .. } = context;

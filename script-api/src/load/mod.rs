@@ -17,6 +17,7 @@ mod gate_dsl;
 mod hook_dsl;
 mod inputs;
 mod link;
+mod mirror_dsl;
 mod options;
 mod order;
 mod route_dsl;
@@ -161,6 +162,7 @@ fn engine(inputs: &Inputs, draft: &SharedDraft) -> Engine {
     hook_dsl::register(&mut engine, draft);
     gate_dsl::register(&mut engine);
     compress_dsl::register(&mut engine);
+    mirror_dsl::register(&mut engine);
     auth_dsl::register(&mut engine);
     forward_dsl::register(&mut engine);
     inputs::register(&mut engine, inputs, draft);

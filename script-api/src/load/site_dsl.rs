@@ -88,6 +88,7 @@ fn add_route(
         response_headers: Vec::new(),
         timeout: None,
         compress: None,
+        mirror: None,
         auth: AuthDraft::default(),
     });
     RouteHandle {

@@ -6,12 +6,14 @@ mod compress;
 mod condition;
 mod gates;
 mod matching;
+mod mirror;
 mod phases;
 mod route;
 
 pub use auth::{Auth, BasicAuth, ForwardAuth, ForwardCache, ForwardRules, JwtAuth, TokenFrom};
 pub use bodies::{BodyHook, Later};
 pub use compress::{Compress, ContentCoding};
+pub use mirror::{Mirror, MirrorRules};
 pub use condition::{Condition, Test};
 pub use gates::{
     CORS_FIELDS, ConcurrencyGate, Cors, Gate, GateKey, Gates, LimitGate, Origin, Origins,

@@ -63,6 +63,7 @@ keepalive_timeout = "1m 1s"
 request_read_timeout = "4s"
 response_write_timeout = "5s"
 password_checks = 7
+mirrors = 9
 
 [script]
 operations = 1000
@@ -165,6 +166,7 @@ fn every_key_reaches_the_model() {
             request_read_timeout: seconds(4),
             response_write_timeout: seconds(5),
             password_checks: 7,
+            mirrors: 9,
         },
         script: ScriptLimits {
             operations: 1000,
