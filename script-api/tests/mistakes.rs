@@ -16,9 +16,15 @@ fn finds(source: &str, expected: &str) {
 #[test]
 fn of_mirrors() {
     for (call, expected) in [
-        ("mirror(\"wbe\", 10)", "there is no pool `wbe` (did you mean `web`?)"),
+        (
+            "mirror(\"wbe\", 10)",
+            "there is no pool `wbe` (did you mean `web`?)",
+        ),
         ("mirror(\"web\", 101)", "must be between 0 and 100, not 101"),
-        ("mirror(\"web\", -0.5)", "must be between 0 and 100, not -0.5"),
+        (
+            "mirror(\"web\", -0.5)",
+            "must be between 0 and 100, not -0.5",
+        ),
         (
             "mirror(\"web\", #{ percent: \"10\" })",
             "`percent` of `.mirror` is a number",
@@ -40,7 +46,11 @@ fn of_mirrors() {
     ] {
         finds(&format!("route(\"/a\").{call}.to(\"web\");"), expected);
     }
-    for destination in ["respond(200)", "redirect(302, \"/b\")", "respond(|req| respond(200))"] {
+    for destination in [
+        "respond(200)",
+        "redirect(302, \"/b\")",
+        "respond(|req| respond(200))",
+    ] {
         finds(
             &format!("route(\"/a\").mirror(\"web\", 10).{destination};"),
             "the route answers itself: there is no request to copy",
@@ -60,10 +70,18 @@ fn mirrors_are_taken() {
         Ok(program) => program,
         Err(errors) => panic!("{errors}"),
     };
-    let mut mirrors: Vec<_> = program.routes.iter().map(|route| route.mirror.clone()).collect();
+    let mut mirrors: Vec<_> = program
+        .program
+        .routes
+        .iter()
+        .map(|route| route.mirror.clone())
+        .collect();
     let rules = |index: usize| mirrors[index].as_ref().map(|mirror| mirror.rules);
     let half = u64::MAX / 2;
-    assert!(rules(0).is_some_and(|rules| rules.picks(half / 4 - 1_000_000_000_000) && !rules.picks(half / 4 + 1_000_000_000_000)));
+    assert!(
+        rules(0).is_some_and(|rules| rules.picks(half / 4 - 1_000_000_000_000)
+            && !rules.picks(half / 4 + 1_000_000_000_000))
+    );
     assert!(rules(1).is_some_and(|rules| {
         let rest = (rules.body, rules.timeout.as_millis());
         rest == (1024 * 1024, 250) && rules.picks(half / 2) && !rules.picks(half + half / 2)

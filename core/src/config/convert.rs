@@ -220,7 +220,12 @@ fn limits(checks: &mut Checks<'_>, table: file::Limits) -> Limits {
         table.password_checks,
         1..=10_000,
     );
-    checks.count(&mut limits.mirrors, "limits.mirrors", table.mirrors, 0..=10_000);
+    checks.count(
+        &mut limits.mirrors,
+        "limits.mirrors",
+        table.mirrors,
+        0..=10_000,
+    );
     limits
 }
 

@@ -78,7 +78,10 @@ fn routes(routes: &[Arc<RouteMetrics>], families: &mut Families) {
         );
         for route in routes {
             for (outcome, total) in route.mirrors() {
-                family.add(&[("route", route.label()), ("outcome", outcome)], total as f64);
+                family.add(
+                    &[("route", route.label()), ("outcome", outcome)],
+                    total as f64,
+                );
             }
         }
     }

@@ -97,13 +97,18 @@ impl RouteMetrics {
 
     /// Counts what has become of a request that `.mirror` has picked.
     pub fn mirrored(&self, outcome: MirrorOutcome) {
-        let mirrored = self.mirrored.get_or_init(|| MirrorMetrics::new(self.shards));
+        let mirrored = self
+            .mirrored
+            .get_or_init(|| MirrorMetrics::new(self.shards));
         mirrored.count(outcome);
     }
 
     /// Copies of requests as (outcome, count); none that are zero.
     pub(super) fn mirrors(&self) -> Vec<(&'static str, u64)> {
-        self.mirrored.get().map(MirrorMetrics::totals).unwrap_or_default()
+        self.mirrored
+            .get()
+            .map(MirrorMetrics::totals)
+            .unwrap_or_default()
     }
 
     /// Refusals as (gate, count); none that are zero.

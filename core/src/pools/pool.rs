@@ -11,7 +11,7 @@ use tracing::error;
 
 use super::balance;
 use super::endpoint::{Address, Endpoint, Picked};
-use super::source::Source;
+use super::source::{Found, Source};
 use super::status::{EndpointStatus, PoolStatus};
 use super::wish::Wish;
 use crate::config::{Balance, PoolConfig, Target};
@@ -222,10 +222,11 @@ impl Pool {
     fn rebuild(&self) {
         let _guard = self.lock();
         let mut addresses: BTreeSet<Address> = self.fixed.iter().cloned().collect();
-        for source in &self.sources {
-            let found = source.addresses().into_iter();
-            addresses.extend(found.map(|found| Address::Tcp(found.address)));
-        }
+        let found: Vec<Found> = self.sources.iter().flat_map(Source::addresses).collect();
+        // Who stands in for others is there when nobody else is.
+        let anybody = !addresses.is_empty() || found.iter().any(|one| !one.backup);
+        let found = found.iter().filter(|one| !(one.backup && anybody));
+        addresses.extend(found.map(|one| Address::Tcp(one.address)));
         let reason = if self.waiting().is_empty() {
             Unavailable::Empty
         } else {

@@ -44,7 +44,10 @@ fn the_copy_is_what_the_upstream_gets() {
     assert_eq!(proxy.send(&sent).text(), "web");
     shadow.wait_hits(1, SOON);
     let (original, copy) = (web.only_request(), shadow.only_request());
-    assert_eq!((copy.method(), copy.target()), ("POST".into(), "/v2/orders?a=b".into()));
+    assert_eq!(
+        (copy.method(), copy.target()),
+        ("POST".into(), "/v2/orders?a=b".into())
+    );
     assert_eq!(copy.body, b"a body");
     for name in [
         "host",
@@ -81,7 +84,11 @@ fn a_body_that_hooks_have_made_is_copied() {
     proxy.send(&post("/x", "it"));
     proxy.send(&request("PUT", "/none"));
     shadow.wait_hits(2, SOON);
-    let mut bodies: Vec<_> = shadow.requests().into_iter().map(|seen| seen.body).collect();
+    let mut bodies: Vec<_> = shadow
+        .requests()
+        .into_iter()
+        .map(|seen| seen.body)
+        .collect();
     bodies.sort();
     assert_eq!(bodies, [&b"made of "[..], b"made of it"]);
     proxy.send(&post("/x", "something longer"));
@@ -109,7 +116,12 @@ fn a_share_is_a_share() {
     // 100 are expected; a fair draw is outside of 60..=140 about once in 250,000 runs.
     let hits = shadow.hits();
     assert!((60..=140).contains(&hits), "{hits} of 400 at 25 %");
-    assert!(shadow.requests().iter().all(|seen| seen.target() == "/some"));
+    assert!(
+        shadow
+            .requests()
+            .iter()
+            .all(|seen| seen.target() == "/some")
+    );
     assert_eq!(outcome(&proxy, "ok"), hits as f64);
 }
 
@@ -218,7 +230,11 @@ fn attempts_make_one_copy() {
     let put = request("PUT", "/x").body("once");
     assert_eq!(proxy.send(&put).text(), "web");
     wait_outcome(&proxy, "ok", 2);
-    let puts = |seen: Vec<Seen>| seen.into_iter().filter(|seen| seen.method() == "PUT").count();
+    let puts = |seen: Vec<Seen>| {
+        seen.into_iter()
+            .filter(|seen| seen.method() == "PUT")
+            .count()
+    };
     assert_eq!(puts(web.requests()), 2);
     let copies = shadow.requests();
     assert_eq!(copies.len(), 2);
@@ -265,7 +281,8 @@ fn upgrades_are_not_copied_and_100_continue_is_not_asked_for_twice() {
     let routes = r#"route("/{*rest}").mirror("shadow", 100).to("web");"#;
     let proxy = mirroring(routes, &web, &shadow).start();
     let mut upgrading = Connection::open(proxy.address()).unwrap();
-    let upgrade = "GET /x HTTP/1.1\r\nHost: edge.test\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\n";
+    let upgrade =
+        "GET /x HTTP/1.1\r\nHost: edge.test\r\nConnection: upgrade\r\nUpgrade: echo\r\n\r\n";
     upgrading.write(upgrade.as_bytes()).unwrap();
     upgrading.read_until(b"101");
     wait_outcome(&proxy, "skipped", 1);
@@ -284,7 +301,9 @@ fn copies_do_not_go_in_circles() {
     let routes = r#"route("/{*rest}").mirror("shadow", 100).to("web");"#;
     let proxy = mirroring(routes, &web, &shadow).start();
     let itself = proxy.address().to_string();
-    let settings = proxy.settings().replace(&shadow.address().to_string(), &itself);
+    let settings = proxy
+        .settings()
+        .replace(&shadow.address().to_string(), &itself);
     std::fs::write(proxy.file("edgewright.toml"), settings).unwrap();
     until("the pool is the proxy itself", SOON, || {
         proxy.reload();

@@ -34,7 +34,9 @@ fn status_of(proxy: &Proxy, list: &str, name: &str) -> serde_json::Value {
     let status = proxy.status();
     let all = status["dns"][list].as_array().unwrap();
     let found = all.iter().find(|one| one["name"] == name);
-    found.unwrap_or_else(|| panic!("no {name} in {status}")).clone()
+    found
+        .unwrap_or_else(|| panic!("no {name} in {status}"))
+        .clone()
 }
 
 #[test]
@@ -54,8 +56,14 @@ fn a_silent_resolver_is_not_felt() {
     });
     load.finish().assert_all_ok();
     let name = status_of(&proxy, "names", NAME);
-    assert_eq!(name["addresses"], serde_json::json!(["127.0.0.1", "127.0.0.2"]));
-    assert_eq!((&name["stale"], &name["state"]), (&true.into(), &"resolved".into()));
+    assert_eq!(
+        name["addresses"],
+        serde_json::json!(["127.0.0.1", "127.0.0.2"])
+    );
+    assert_eq!(
+        (&name["stale"], &name["state"]),
+        (&true.into(), &"resolved".into())
+    );
     let error = name["last_error"].as_str().unwrap();
     assert!(error.contains("no answer from"), "{error}");
     assert!(first.hits() > 0 && second.hits() > 0);
@@ -108,7 +116,11 @@ fn a_service_leads_to_ports_and_moves() {
     let server = DnsServer::start();
     server.set_a("a.backend.test", 60, &["127.0.0.1"]);
     server.set_a("b.backend.test", 60, &["127.0.0.1"]);
-    server.set_srv(service, 1, &[(0, 10, first.address().port(), "a.backend.test")]);
+    server.set_srv(
+        service,
+        1,
+        &[(0, 10, first.address().port(), "a.backend.test")],
+    );
     let proxy = serving(ROUTES)
         .pool("web", format!("srv:{service}"))
         .settings(&dns(&server))
@@ -118,17 +130,32 @@ fn a_service_leads_to_ports_and_moves() {
     let record = &known["records"][0];
     assert_eq!(record["port"], first.address().port());
     assert_eq!(record["target"], "a.backend.test.");
-    assert_eq!((&known["state"], &known["stale"]), (&"resolved".into(), &false.into()));
+    assert_eq!(
+        (&known["state"], &known["stale"]),
+        (&"resolved".into(), &false.into())
+    );
     assert!(known["next_refresh_seconds"].as_f64().unwrap() <= 1.0);
-    assert_eq!(status_of(&proxy, "names", "a.backend.test.")["origin"], "service");
+    assert_eq!(
+        status_of(&proxy, "names", "a.backend.test.")["origin"],
+        "service"
+    );
     let name = [("name", "srv:_http._tcp.backend.test")];
     assert_eq!(proxy.metric("dns_hosts", &name), 1.0);
     let lookups = [name[0], ("type", "SRV"), ("result", "records")];
     assert!(proxy.metric("dns_lookups_total", &lookups) >= 1.0);
 
     // From one to the other without an error in between.
-    let load = Load::start(proxy.address(), "/x", 4, Until::Elapsed(Duration::from_secs(4)));
-    server.set_srv(service, 1, &[(0, 10, second.address().port(), "b.backend.test")]);
+    let load = Load::start(
+        proxy.address(),
+        "/x",
+        4,
+        Until::Elapsed(Duration::from_secs(4)),
+    );
+    server.set_srv(
+        service,
+        1,
+        &[(0, 10, second.address().port(), "b.backend.test")],
+    );
     until("the other one is asked", SOON, || second.hits() > 0);
     load.finish().assert_all_ok();
     let hits = first.hits();
@@ -137,8 +164,14 @@ fn a_service_leads_to_ports_and_moves() {
 
     // "Decidedly not available" (RFC 2782), believed after the hold.
     server.set_srv(service, 1, &[(0, 0, 0, ".")]);
-    until("there is no such service", SOON, || proxy.get("/x").status == 503);
-    server.set_srv(service, 1, &[(0, 10, first.address().port(), "a.backend.test")]);
+    until("there is no such service", SOON, || {
+        proxy.get("/x").status == 503
+    });
+    server.set_srv(
+        service,
+        1,
+        &[(0, 10, first.address().port(), "a.backend.test")],
+    );
     until("it is there again", SOON, || proxy.get("/x").status == 200);
 }
 
@@ -158,11 +191,21 @@ fn a_name_that_leads_to_metadata_leads_nowhere() {
     });
     assert_eq!(proxy.get("/x").status, 503);
     assert!(proxy.metric("dns_refused_addresses_total", &[]) >= 1.0);
-    assert_eq!(status_of(&proxy, "names", NAME)["refused"][0], "169.254.169.254");
-    assert_eq!(proxy.log.count("see `[dns] allow`"), 1, "{}", proxy.log.text());
+    assert_eq!(
+        status_of(&proxy, "names", NAME)["refused"][0],
+        "169.254.169.254"
+    );
+    assert_eq!(
+        proxy.log.count("see `[dns] allow`"),
+        1,
+        "{}",
+        proxy.log.text()
+    );
 
     // What is allowed is used, after a reload too.
-    let allowed = proxy.settings().replace("[dns]", "[dns]\nallow = [\"169.254.0.0/16\"]");
+    let allowed = proxy
+        .settings()
+        .replace("[dns]", "[dns]\nallow = [\"169.254.0.0/16\"]");
     std::fs::write(proxy.file("edgewright.toml"), allowed).unwrap();
     until("the address is in use", SOON, || {
         proxy.reload();
@@ -180,9 +223,14 @@ fn a_name_that_leads_to_metadata_leads_nowhere() {
 
 #[test]
 fn five_hundred_addresses_are_five_hundred_endpoints() {
-    let web = Upstream::start_at(SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)), |_| ok("served")).unwrap();
+    let web = Upstream::start_at(SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)), |_| {
+        ok("served")
+    })
+    .unwrap();
     let server = DnsServer::start();
-    let all: Vec<String> = (0..500).map(|n| format!("127.1.{}.{}", n / 250, n % 250 + 1)).collect();
+    let all: Vec<String> = (0..500)
+        .map(|n| format!("127.1.{}.{}", n / 250, n % 250 + 1))
+        .collect();
     let mut list: Vec<&str> = all.iter().map(String::as_str).collect();
     server.set_a(NAME, 1, &list);
     let proxy = serving(ROUTES)

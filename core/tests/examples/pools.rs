@@ -55,7 +55,9 @@ impl Pools {
     /// Waits until so many requests have reached a pool since [`Pools::take`].
     pub fn wait(&self, name: &str, count: usize) {
         let upstream = self.0[name].upstream.as_ref();
-        upstream.expect("a pool that is not down").wait_hits(count, SOON);
+        upstream
+            .expect("a pool that is not down")
+            .wait_hits(count, SOON);
     }
 
     /// What has reached each since this was asked last.

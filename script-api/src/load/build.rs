@@ -16,8 +16,8 @@ use crate::{
     diagnostic::{Diagnostic, Place},
     frozen::Function,
     program::{
-        Auth, Background, BodyHook, Destination, ForwardAuth, Hook, HookId, HookKind, Later, Mirror,
-        PoolDeclaration, PoolId, Program, Route, SiteId, Split,
+        Auth, Background, BodyHook, Destination, ForwardAuth, Hook, HookId, HookKind, Later,
+        Mirror, PoolDeclaration, PoolId, Program, Route, SiteId, Split,
     },
     router::{HostPattern, HostRouter, PatternError, Template},
     source::Source,
@@ -342,8 +342,12 @@ impl Builder<'_> {
             Destination::Respond(_) | Destination::RespondFunction(_) | Destination::Redirect(..)
         );
         if local {
-            self.error(&place, "the route answers itself: there is no request to copy")
-                .help = Some("`.mirror` copies what goes to a pool; give the route a `.to(..)`".to_owned());
+            self.error(
+                &place,
+                "the route answers itself: there is no request to copy",
+            )
+            .help =
+                Some("`.mirror` copies what goes to a pool; give the route a `.to(..)`".to_owned());
             return None;
         }
         let pool = self.pool(&pool, &place)?;

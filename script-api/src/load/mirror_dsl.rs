@@ -17,21 +17,32 @@ pub(super) fn register(engine: &mut Engine) {
     engine
         .register_fn(
             "mirror",
-            |call: NativeCallContext, route: &mut RouteHandle, pool: ImmutableString, percent: INT| {
-                mirror(&call, route, &pool, || MirrorRules::DEFAULT.with_percent(percent as f64))
+            |call: NativeCallContext,
+             route: &mut RouteHandle,
+             pool: ImmutableString,
+             percent: INT| {
+                mirror(&call, route, &pool, || {
+                    MirrorRules::DEFAULT.with_percent(percent as f64)
+                })
             },
         )
         .register_fn(
             "mirror",
-            |call: NativeCallContext, route: &mut RouteHandle, pool: ImmutableString, percent: FLOAT| {
-                mirror(&call, route, &pool, || MirrorRules::DEFAULT.with_percent(percent))
+            |call: NativeCallContext,
+             route: &mut RouteHandle,
+             pool: ImmutableString,
+             percent: FLOAT| {
+                mirror(&call, route, &pool, || {
+                    MirrorRules::DEFAULT.with_percent(percent)
+                })
             },
         )
         .register_fn(
             "mirror",
-            |call: NativeCallContext, route: &mut RouteHandle, pool: ImmutableString, options: Map| {
-                mirror(&call, route, &pool, || rules(options))
-            },
+            |call: NativeCallContext,
+             route: &mut RouteHandle,
+             pool: ImmutableString,
+             options: Map| { mirror(&call, route, &pool, || rules(options)) },
         );
 }
 
@@ -64,7 +75,9 @@ fn rules(options: Map) -> Result<MirrorRules, String> {
     if let Some(body) = options.text("body")? {
         let bytes = size(&body)?;
         if bytes > MirrorRules::MOST_BODY {
-            return Err(format!("`body` of `.mirror` is 16MiB at the most, not {body}"));
+            return Err(format!(
+                "`body` of `.mirror` is 16MiB at the most, not {body}"
+            ));
         }
         rules.body = usize::try_from(bytes).unwrap_or(usize::MAX);
     }

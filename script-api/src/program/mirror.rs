@@ -75,8 +75,14 @@ mod tests {
         for (percent, below) in [(10.0, 0.1), (0.0001, 0.000_001), (62.5, 0.625)] {
             let rules = share(percent);
             let edge = (below * 2f64.powi(64)) as u64;
-            assert!(rules.picks(0) && rules.picks(edge - (edge >> 20)), "{percent}");
-            assert!(!rules.picks(edge + (edge >> 20)) && !rules.picks(u64::MAX), "{percent}");
+            assert!(
+                rules.picks(0) && rules.picks(edge - (edge >> 20)),
+                "{percent}"
+            );
+            assert!(
+                !rules.picks(edge + (edge >> 20)) && !rules.picks(u64::MAX),
+                "{percent}"
+            );
         }
         assert!(!share(0.0).picks(0));
         assert!(share(100.0).picks(u64::MAX));

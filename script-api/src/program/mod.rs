@@ -13,13 +13,13 @@ mod route;
 pub use auth::{Auth, BasicAuth, ForwardAuth, ForwardCache, ForwardRules, JwtAuth, TokenFrom};
 pub use bodies::{BodyHook, Later};
 pub use compress::{Compress, ContentCoding};
-pub use mirror::{Mirror, MirrorRules};
 pub use condition::{Condition, Test};
 pub use gates::{
     CORS_FIELDS, ConcurrencyGate, Cors, Gate, GateKey, Gates, LimitGate, Origin, Origins,
     answer as gate_answer,
 };
 pub use matching::{Found, Match};
+pub use mirror::{Mirror, MirrorRules};
 pub use phases::Need;
 pub use route::{Destination, HeaderChange, Route, Split};
 

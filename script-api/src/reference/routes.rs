@@ -224,7 +224,7 @@ pub(super) const FILTERS: Group = Group {
         Entry::new(
             LoadTime,
             &[
-                "mirror(pool: text, percent: int | float) -> Route",
+                "mirror(pool: text, percent: number) -> Route",
                 "mirror(pool: text, options: map) -> Route",
             ],
             "Copies a share of the requests to another pool, whose answers nobody sees. Options: `percent` (100), \

@@ -68,7 +68,9 @@ fn another_order_changes_no_endpoint() {
     let pool = pools.get("web").unwrap();
     wait_for(pool, &["10.0.0.1:80", "10.0.0.2:80", "10.0.0.3:80"]);
     // Held, so that an address that was an endpoint of its own again would have another number.
-    let held: Vec<_> = (0..50).map(|_| pool.select(None).unwrap()).collect();
+    let held: Vec<_> = (0..50)
+        .map(|_| pool.select(&Wish::default()).unwrap())
+        .collect();
     let ids = |held: &[Picked]| {
         let ids = held
             .iter()
@@ -81,7 +83,9 @@ fn another_order_changes_no_endpoint() {
         server.set_a("web.test", 0, &order.map(|index| all[index]));
         let asked = server.count("web.test", RecordType::A);
         assert!(server.wait_for("web.test", RecordType::A, asked + 3, LIMIT));
-        let now: Vec<_> = (0..50).map(|_| pool.select(None).unwrap()).collect();
+        let now: Vec<_> = (0..50)
+            .map(|_| pool.select(&Wish::default()).unwrap())
+            .collect();
         assert_eq!(ids(&now), before);
     }
     let in_flight = pool.snapshot().endpoints;
@@ -91,11 +95,8 @@ fn another_order_changes_no_endpoint() {
 #[test]
 fn endpoints_follow_a_service() {
     let server = DnsServer::start();
-    server.set_srv(
-        "_http._tcp.web.test",
-        0,
-        &[(0, 5, 8080, "a.test."), (1, 5, 8081, "b.test.")],
-    );
+    let name = "_http._tcp.web.test";
+    server.set_srv(name, 0, &[(0, 5, 8080, "a.test."), (0, 5, 8081, "b.test.")]);
     server.set_a("a.test", 0, &["10.0.0.1"]);
     server.set_a("b.test", 0, &["10.0.0.2"]);
     let resolver = resolver(&server);
@@ -106,8 +107,35 @@ fn endpoints_follow_a_service() {
     wait_for(pool, &["10.0.0.1:8080", "10.0.0.2:8081"]);
     server.set_a("a.test", 0, &["10.0.0.3"]);
     wait_for(pool, &["10.0.0.2:8081", "10.0.0.3:8080"]);
-    server.set_srv("_http._tcp.web.test", 0, &[(0, 5, 8082, "a.test.")]);
+    server.set_srv(name, 0, &[(0, 5, 8082, "a.test.")]);
     wait_for(pool, &["10.0.0.3:8082"]);
+}
+
+#[test]
+fn the_lowest_priority_number_goes_first() {
+    let server = DnsServer::start();
+    let name = "_http._tcp.web.test";
+    server.set_srv(name, 0, &[(7, 5, 80, "b.test."), (3, 5, 80, "a.test.")]);
+    server.set_a("a.test", 0, &["10.0.0.1"]);
+    server.set_a("b.test", 0, &["10.0.0.2"]);
+    let resolver = resolver(&server);
+    let targets: &[&str] = &["srv:_http._tcp.web.test"];
+    let pools = Pools::build(&configs(&[("web", targets)]), &resolver, None);
+    assert!(pools.wait_ready(LIMIT));
+    let pool = pools.get("web").unwrap();
+    let chosen = || {
+        let picked = pool.select(&Wish::default());
+        picked.map_or_else(|_| String::new(), |picked| picked.address().to_owned())
+    };
+    wait_until("the first one", || chosen() == "10.0.0.1:80");
+    for _ in 0..50 {
+        assert_eq!(chosen(), "10.0.0.1:80");
+    }
+    // Without addresses it is no server that can be used.
+    server.set("a.test", RecordType::A, Answer::NxDomain { negative_ttl: None });
+    wait_until("the one that stands in", || chosen() == "10.0.0.2:80");
+    server.set_a("a.test", 0, &["10.0.0.1"]);
+    wait_until("the first one again", || chosen() == "10.0.0.1:80");
 }
 
 #[test]
@@ -124,7 +152,10 @@ fn a_pool_waits_for_the_service_and_for_its_servers() {
         wait_until(&format!("it waits for {names:?}"), || {
             pool.snapshot().waiting_for == names
         });
-        assert_eq!(pool.select(&Wish::default()).unwrap_err(), Unavailable::Unresolved);
+        assert_eq!(
+            pool.select(&Wish::default()).unwrap_err(),
+            Unavailable::Unresolved
+        );
     };
     waits_for(&["srv:_http._tcp.web.test"]);
     server.set_srv(name, 0, &[(0, 0, 80, "a.test.")]);

@@ -99,7 +99,9 @@ mod tests {
     fn the_length_is_said_where_a_body_may_be() {
         let has_length = |method, length| {
             let fields = copied(method, &[("content-length", "3")], length);
-            fields.iter().any(|field| *field == format!("content-length: {length}"))
+            fields
+                .iter()
+                .any(|field| *field == format!("content-length: {length}"))
         };
         assert!(!has_length("GET", 0) && has_length("GET", 3));
         assert!(has_length("POST", 0) && has_length("DELETE", 3));
