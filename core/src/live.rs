@@ -200,6 +200,7 @@ impl Operations for Desk {
             }),
             waiting: suspended_hooks(),
             bodies: crate::proxy::kept_bytes(),
+            mirrors: crate::proxy::mirrors_in_flight(),
             threads: self.threads,
             open_files_limit: self.open_files,
             state: self.state.samples(),

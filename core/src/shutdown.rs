@@ -16,7 +16,10 @@ use signal_hook::{
     iterator::Signals,
 };
 
-use crate::{config::Shutdown, lifecycle::Lifecycle, metrics::Metrics, server::Workers};
+use crate::{
+    config::Shutdown, lifecycle::Lifecycle, metrics::Metrics, proxy::mirrors_in_flight,
+    server::Workers,
+};
 
 /// Signals that end the process, as they come.
 pub struct Endings(mpsc::Receiver<Ending>);
@@ -89,7 +92,8 @@ impl Endings {
         loop {
             let in_flight = metrics.in_flight();
             let now = Instant::now();
-            if in_flight > 0 {
+            // A copy is worth some waiting too, but nobody is told when it is cut.
+            if in_flight > 0 || mirrors_in_flight() > 0 {
                 quiet_since = None;
             } else if now.duration_since(*quiet_since.get_or_insert(now)) >= QUIET {
                 tracing::info!("drained");

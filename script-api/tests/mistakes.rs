@@ -14,6 +14,83 @@ fn finds(source: &str, expected: &str) {
 }
 
 #[test]
+fn of_mirrors() {
+    for (call, expected) in [
+        (
+            "mirror(\"wbe\", 10)",
+            "there is no pool `wbe` (did you mean `web`?)",
+        ),
+        ("mirror(\"web\", 101)", "must be between 0 and 100, not 101"),
+        (
+            "mirror(\"web\", -0.5)",
+            "must be between 0 and 100, not -0.5",
+        ),
+        (
+            "mirror(\"web\", #{ percent: \"10\" })",
+            "`percent` of `.mirror` is a number",
+        ),
+        (
+            "mirror(\"web\", #{ share: 10 })",
+            "`.mirror` has no option `share`; it has percent, body, timeout",
+        ),
+        ("mirror(\"web\", #{ body: \"17MiB\" })", "16MiB at the most"),
+        ("mirror(\"web\", #{ body: \"64\" })", "a size needs a unit"),
+        (
+            "mirror(\"web\", #{ timeout: \"2m\" })",
+            "between 1ms and 60s, not 2m",
+        ),
+        (
+            "mirror(\"web\", 1).mirror(\"web\", 2)",
+            "the route has a `.mirror` already",
+        ),
+    ] {
+        finds(&format!("route(\"/a\").{call}.to(\"web\");"), expected);
+    }
+    for destination in [
+        "respond(200)",
+        "redirect(302, \"/b\")",
+        "respond(|req| respond(200))",
+    ] {
+        finds(
+            &format!("route(\"/a\").mirror(\"web\", 10).{destination};"),
+            "the route answers itself: there is no request to copy",
+        );
+    }
+}
+
+#[test]
+fn mirrors_are_taken() {
+    let program = try_load(
+        "route(\"/a\").mirror(\"web\", 12.5).to(\"web\");
+         route(\"/b\").mirror(\"web\", #{ percent: 50, body: \"1MiB\", timeout: \"250ms\" }).to(\"web\");
+         route(\"/c\").mirror(\"web\", #{}).to(|req| \"web\");
+         route(\"/d\").to(\"web\");",
+    );
+    let program = match program {
+        Ok(program) => program,
+        Err(errors) => panic!("{errors}"),
+    };
+    let mut mirrors: Vec<_> = program
+        .program
+        .routes
+        .iter()
+        .map(|route| route.mirror.clone())
+        .collect();
+    let rules = |index: usize| mirrors[index].as_ref().map(|mirror| mirror.rules);
+    let half = u64::MAX / 2;
+    assert!(
+        rules(0).is_some_and(|rules| rules.picks(half / 4 - 1_000_000_000_000)
+            && !rules.picks(half / 4 + 1_000_000_000_000))
+    );
+    assert!(rules(1).is_some_and(|rules| {
+        let rest = (rules.body, rules.timeout.as_millis());
+        rest == (1024 * 1024, 250) && rules.picks(half / 2) && !rules.picks(half + half / 2)
+    }));
+    assert!(rules(2).is_some_and(|rules| rules.picks(u64::MAX) && rules.body == 64 * 1024));
+    assert_eq!(mirrors.pop().flatten(), None);
+}
+
+#[test]
 fn of_routes() {
     finds(
         "route(\"/a\").to(\"wbe\");",

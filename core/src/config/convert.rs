@@ -134,6 +134,7 @@ fn server(checks: &mut Checks<'_>, table: file::Server) -> Server {
 fn dns(checks: &mut Checks<'_>, table: file::Dns) -> Dns {
     let mut dns = Dns {
         servers: each(&table.servers, |server| checks.fixed_address(server, 53)),
+        allow: each(&table.allow, |network| checks.network(network)),
         ..Dns::default()
     };
     let least = Duration::from_millis(100);
@@ -229,6 +230,12 @@ fn limits(checks: &mut Checks<'_>, table: file::Limits) -> Limits {
         "limits.password_checks",
         table.password_checks,
         1..=10_000,
+    );
+    checks.count(
+        &mut limits.mirrors,
+        "limits.mirrors",
+        table.mirrors,
+        0..=10_000,
     );
     limits
 }

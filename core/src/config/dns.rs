@@ -3,6 +3,8 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use ipnet::IpNet;
+
 /// `[dns]`: how the names of targets are resolved, never on the request path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dns {
@@ -26,6 +28,10 @@ pub struct Dns {
     /// `startup_timeout`: how long the start waits for first answers before it goes on without;
     /// 0 to 7 days. Default 5 s.
     pub startup_timeout: Duration,
+    /// `allow`: networks whose addresses answers may have although they are link-local or a cloud's
+    /// metadata service, such as `169.254.1.0/24`. Default none: a name that somebody else controls
+    /// must not lead to the machine's credentials.
+    pub allow: Vec<IpNet>,
 }
 
 impl Default for Dns {
@@ -38,6 +44,7 @@ impl Default for Dns {
             max_ttl: Duration::from_secs(300),
             hold_empty: Duration::from_secs(30),
             startup_timeout: Duration::from_secs(5),
+            allow: Vec::new(),
         }
     }
 }

@@ -64,6 +64,7 @@ pub(super) struct Dns {
     pub max_ttl: Value<Time>,
     pub hold_empty: Value<Time>,
     pub startup_timeout: Value<Time>,
+    pub allow: Vec<Spanned<String>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -78,6 +79,7 @@ pub(super) struct Limits {
     pub request_read_timeout: Value<Time>,
     pub response_write_timeout: Value<Time>,
     pub password_checks: Value<Count>,
+    pub mirrors: Value<Count>,
 }
 
 #[derive(Debug, Default, Deserialize)]

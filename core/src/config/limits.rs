@@ -33,6 +33,9 @@ pub struct Limits {
     /// for their turn included; 1 to 10,000. Default 64: half of the CPUs verify, and each takes up
     /// to a quarter of a second.
     pub password_checks: usize,
+    /// `mirrors`: copies of requests (`.mirror`) that are under way at a time in the whole process;
+    /// further ones are not made. 0 to 10,000. Default 64.
+    pub mirrors: usize,
 }
 
 impl Default for Limits {
@@ -47,6 +50,7 @@ impl Default for Limits {
             request_read_timeout: Duration::from_secs(30),
             response_write_timeout: Duration::from_secs(60),
             password_checks: 64,
+            mirrors: 64,
         }
     }
 }

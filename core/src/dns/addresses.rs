@@ -1,32 +1,86 @@
-//! Which addresses of an answer may be used.
+//! Which addresses of an answer are used.
 
 use std::net::IpAddr;
+
+use super::guard::Guard;
+use super::outcome::Outcome;
 
 /// The most addresses that one name may give for one record type; the rest of a larger answer is
 /// left out.
 pub(super) const MAX_ADDRESSES: usize = 1024;
 
-/// Sorts, removes duplicates and what nothing can be sent to (0.0.0.0, ::, multicast, broadcast),
-/// and keeps at most [`MAX_ADDRESSES`]. The second value tells how many usable ones were left out.
+/// What of an answer is used.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Sifted {
+    /// Sorted, without duplicates, [`MAX_ADDRESSES`] at most.
+    pub(super) kept: Vec<IpAddr>,
+    /// Usable ones beyond that.
+    pub(super) left_out: usize,
+    /// What `guard` doesn't let pass; sorted, without duplicates.
+    pub(super) refused: Vec<IpAddr>,
+}
+
+/// Sorts, removes duplicates, and takes out what `guard` doesn't let pass.
 ///
 /// Sorting makes two answers comparable as sets (servers shuffle the order) and makes the choice
 /// of what is left out stable from one answer to the next.
-pub(super) fn usable(addresses: impl IntoIterator<Item = IpAddr>) -> (Vec<IpAddr>, usize) {
-    let mut kept: Vec<IpAddr> = addresses
-        .into_iter()
-        .map(|address| address.to_canonical())
-        .filter(|address| is_usable(*address))
-        .collect();
-    kept.sort_unstable();
-    kept.dedup();
+pub(super) fn sift(addresses: impl IntoIterator<Item = IpAddr>, guard: &Guard) -> Sifted {
+    let canonical = addresses.into_iter().map(|address| address.to_canonical());
+    let (mut kept, mut refused): (Vec<IpAddr>, Vec<IpAddr>) =
+        canonical.partition(|address| guard.lets_pass(*address));
+    for list in [&mut kept, &mut refused] {
+        list.sort_unstable();
+        list.dedup();
+    }
     let left_out = kept.len().saturating_sub(MAX_ADDRESSES);
     kept.truncate(MAX_ADDRESSES);
-    (kept, left_out)
+    Sifted {
+        kept,
+        left_out,
+        refused,
+    }
 }
 
-fn is_usable(address: IpAddr) -> bool {
-    let broadcast = matches!(address, IpAddr::V4(v4) if v4.is_broadcast());
-    !(address.is_unspecified() || address.is_multicast() || broadcast)
+/// Addresses that stand in a file of this machine and not in an answer: only what nothing can be
+/// sent to is taken out.
+pub(super) fn local(addresses: impl IntoIterator<Item = IpAddr>) -> Vec<IpAddr> {
+    sift(addresses, &Guard::anything()).kept
+}
+
+/// Sifts the addresses of an outcome. One of which nothing is left is an authoritative "no address",
+/// as from the resolvers that block a name with 0.0.0.0. The second value is what was refused.
+pub(super) fn sift_outcome(
+    outcome: Outcome<IpAddr>,
+    guard: &Guard,
+) -> (Outcome<IpAddr>, Vec<IpAddr>) {
+    let Outcome::Records {
+        records,
+        ttl,
+        candidate,
+        ..
+    } = outcome
+    else {
+        return (outcome, Vec::new());
+    };
+    let Sifted {
+        kept,
+        left_out,
+        refused,
+    } = sift(records, guard);
+    let outcome = if kept.is_empty() {
+        Outcome::Empty {
+            no_such_name: false,
+            negative_ttl: Some(ttl),
+        }
+    } else {
+        Outcome::Records {
+            records: kept,
+            left_out,
+            ttl,
+            candidate,
+        }
+    };
+    (outcome, refused)
 }
 
 /// Whether the host has an IPv6 address other than loopback and link-local ones, so that asking
@@ -62,6 +116,7 @@ mod tests {
             "10.0.0.2",
             "0.0.0.0",
             "224.0.0.1",
+            "169.254.169.254",
             "::",
             "ff02::1",
             "255.255.255.255",
@@ -71,7 +126,23 @@ mod tests {
             "::ffff:10.0.0.1",
         ]);
         let expected = parse(&["10.0.0.1", "10.0.0.2", "fd00::1"]);
-        assert_eq!(usable(given), (expected, 0));
+        let sifted = sift(given, &Guard::default());
+        assert_eq!(sifted.kept, expected);
+        assert_eq!(sifted.left_out, 0);
+        let refused = [
+            "0.0.0.0",
+            "169.254.169.254",
+            "224.0.0.1",
+            "255.255.255.255",
+            "::",
+            "ff02::1",
+        ];
+        assert_eq!(sifted.refused, parse(&refused));
+        // A file of the machine itself may say so.
+        assert_eq!(
+            local(parse(&["169.254.1.1", "0.0.0.0"])),
+            parse(&["169.254.1.1"])
+        );
     }
 
     #[test]
@@ -79,9 +150,10 @@ mod tests {
         let address = |n: u16| IpAddr::from([10, 0, (n >> 8) as u8, n as u8]);
         let up: Vec<_> = (1..=1500).map(address).collect();
         let down: Vec<_> = (1..=1500).rev().map(address).collect();
-        let (kept, left_out) = usable(up);
-        assert_eq!((kept.len(), left_out), (1024, 476));
-        assert_eq!(usable(down).0, kept);
+        let guard = Guard::default();
+        let sifted = sift(up, &guard);
+        assert_eq!((sifted.kept.len(), sifted.left_out), (1024, 476));
+        assert_eq!(sift(down, &guard).kept, sifted.kept);
     }
 
     #[test]

@@ -1,286 +1,24 @@
-//! What is known about one record type of one name, and what a new outcome makes of it.
-//!
-//! Nothing here waits or asks: time comes in as an argument, and the time until the next refresh
-//! goes out, so that each rule can be tested by itself.
+//! What both record types of addresses say about a name.
 
 use std::net::IpAddr;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use super::addresses::usable;
-use super::outcome::{Failure, Outcome};
+use super::kind::Kind;
+use super::known::Known;
 use super::watched::{Answer, State};
-
-/// The times that the rules need.
-#[derive(Debug, Clone)]
-pub(super) struct Timing {
-    /// Bounds of the time between two refreshes while there are records.
-    pub(super) min_ttl: Duration,
-    pub(super) max_ttl: Duration,
-    /// How long addresses outlive the first "no such name".
-    pub(super) hold_empty: Duration,
-    /// After the first failure; it doubles with each further one.
-    pub(super) backoff_min: Duration,
-    /// The longest back-off while good addresses are in use.
-    pub(super) backoff_max: Duration,
-    /// The longest back-off while there are none and requests fail.
-    pub(super) backoff_max_unresolved: Duration,
-    /// Time to the next look after "no such name" without a negative TTL.
-    pub(super) empty_recheck: Duration,
-    /// The longest that a negative TTL is followed: a scale-up from zero should be seen soon. While
-    /// the other family has addresses, `max_ttl` bounds it.
-    pub(super) empty_recheck_max: Duration,
-    /// Time to the second look that confirms a first "no such name" when nothing is held.
-    pub(super) empty_confirm: Duration,
-}
-
-/// How many authoritative "nothing there" answers in a row are believed.
-const EMPTIES_BELIEVED: u32 = 2;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Knowledge {
-    /// Never answered.
-    Unknown,
-    /// There are addresses, perhaps kept ones.
-    Addresses,
-    /// Believed to have none.
-    Empty,
-    /// Answered by the hosts file or by the rules for localhost.
-    Local,
-    /// Not asked, because the host has no address of this family.
-    NotAsked,
-}
-
-/// What changed that an operator should read about once.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Event {
-    /// Lookups began to fail.
-    Failing(String),
-    /// Lookups work again.
-    Recovered,
-    /// A first "nothing there" while addresses are held.
-    Holding { no_such_name: bool },
-    /// The held addresses were given up, or there never were any.
-    Emptied { no_such_name: bool },
-    /// More addresses than are used.
-    Capped { left_out: usize },
-}
-
-/// What follows from an outcome.
-#[derive(Debug, PartialEq)]
-pub(super) struct Step {
-    /// Time to the next refresh.
-    pub(super) next: Duration,
-    pub(super) event: Option<Event>,
-}
-
-/// One record type of one name.
-#[derive(Debug, Clone)]
-pub(super) struct Family {
-    knowledge: Knowledge,
-    /// Sorted, without duplicates.
-    addresses: Vec<IpAddr>,
-    /// The position of the candidate that gave the addresses.
-    candidate: usize,
-    /// As the server gave it.
-    ttl: Option<Duration>,
-    empties: u32,
-    empty_since: Option<Instant>,
-    failures: u32,
-    left_out: usize,
-}
-
-impl Family {
-    pub(super) fn new() -> Self {
-        Self {
-            knowledge: Knowledge::Unknown,
-            addresses: Vec::new(),
-            candidate: 0,
-            ttl: None,
-            empties: 0,
-            empty_since: None,
-            failures: 0,
-            left_out: 0,
-        }
-    }
-
-    /// Addresses that don't come from DNS; an empty list means that there are none of this type.
-    pub(super) fn set_local(&mut self, addresses: Vec<IpAddr>) {
-        *self = Self {
-            knowledge: Knowledge::Local,
-            addresses,
-            ..Self::new()
-        };
-    }
-
-    /// The host can't reach addresses of this family.
-    pub(super) fn set_not_asked(&mut self) {
-        *self = Self {
-            knowledge: Knowledge::NotAsked,
-            ..Self::new()
-        };
-    }
-
-    /// The search position at which this family has addresses from DNS.
-    pub(super) fn found_at(&self) -> Option<usize> {
-        (self.knowledge == Knowledge::Addresses).then_some(self.candidate)
-    }
-
-    /// Takes in the outcome of a refresh that ended at `now`. `served` tells that the other family
-    /// has addresses: then it isn't urgent to see this one get some.
-    pub(super) fn apply(
-        &mut self,
-        outcome: Outcome,
-        now: Instant,
-        timing: &Timing,
-        served: bool,
-    ) -> Step {
-        match outcome {
-            Outcome::Records {
-                addresses,
-                ttl,
-                candidate,
-            } => {
-                let (addresses, left_out) = usable(addresses);
-                if addresses.is_empty() {
-                    // Only addresses like 0.0.0.0, as blocking resolvers give them.
-                    return self.apply_empty(false, Some(ttl), now, timing, served);
-                }
-                self.apply_records(addresses, left_out, ttl, candidate, timing)
-            }
-            Outcome::Empty {
-                no_such_name,
-                negative_ttl,
-            } => self.apply_empty(no_such_name, negative_ttl, now, timing, served),
-            Outcome::Failed(failure) => self.apply_failure(failure, timing),
-        }
-    }
-
-    fn apply_records(
-        &mut self,
-        addresses: Vec<IpAddr>,
-        left_out: usize,
-        ttl: Duration,
-        candidate: usize,
-        timing: &Timing,
-    ) -> Step {
-        let recovered = self.failures > 0 || self.empties > 0;
-        let newly_capped = left_out > 0 && self.left_out == 0;
-        *self = Self {
-            knowledge: Knowledge::Addresses,
-            addresses,
-            candidate,
-            ttl: Some(ttl),
-            left_out,
-            ..Self::new()
-        };
-        let event = if newly_capped {
-            Some(Event::Capped { left_out })
-        } else {
-            recovered.then_some(Event::Recovered)
-        };
-        let refresh = ttl.min(timing.max_ttl).max(timing.min_ttl);
-        Step {
-            next: refresh.mul_f64(0.9 + 0.1 * fastrand::f64()),
-            event,
-        }
-    }
-
-    fn apply_empty(
-        &mut self,
-        no_such_name: bool,
-        negative_ttl: Option<Duration>,
-        now: Instant,
-        timing: &Timing,
-        served: bool,
-    ) -> Step {
-        let was_empty = self.knowledge == Knowledge::Empty;
-        let was_failing = std::mem::take(&mut self.failures) > 0;
-        self.empties = self.empties.saturating_add(1);
-        let since = *self.empty_since.get_or_insert(now);
-        let held_for = now.saturating_duration_since(since);
-        let holding = !self.addresses.is_empty();
-        let (unsaid, longest) = if served {
-            (timing.empty_recheck_max, timing.max_ttl)
-        } else {
-            (timing.empty_recheck, timing.empty_recheck_max)
-        };
-        let recheck = negative_ttl
-            .unwrap_or(unsaid)
-            .min(longest)
-            .max(timing.min_ttl);
-
-        if self.empties >= EMPTIES_BELIEVED && (!holding || held_for >= timing.hold_empty) {
-            self.addresses.clear();
-            self.ttl = None;
-            self.knowledge = Knowledge::Empty;
-            let event = if was_empty {
-                was_failing.then_some(Event::Recovered)
-            } else {
-                Some(Event::Emptied { no_such_name })
-            };
-            return Step {
-                next: recheck,
-                event,
-            };
-        }
-        let next = if holding {
-            // Not later than the end of the hold, so that the pool empties when it is documented to.
-            let left = timing.hold_empty.saturating_sub(held_for);
-            recheck.min(left.max(timing.min_ttl))
-        } else {
-            recheck.min(timing.empty_confirm.max(timing.min_ttl))
-        };
-        let first = self.empties == 1 && holding;
-        Step {
-            next,
-            event: first.then_some(Event::Holding { no_such_name }),
-        }
-    }
-
-    fn apply_failure(&mut self, failure: Failure, timing: &Timing) -> Step {
-        self.failures = self.failures.saturating_add(1);
-        // "In a row" is meant literally: a failure in between proves nothing either way.
-        if self.knowledge != Knowledge::Empty {
-            self.empties = 0;
-            self.empty_since = None;
-        }
-        let longest = if self.addresses.is_empty() {
-            timing.backoff_max_unresolved
-        } else {
-            timing.backoff_max
-        };
-        let doublings = (self.failures - 1).min(16);
-        let delay = timing
-            .backoff_min
-            .saturating_mul(1 << doublings)
-            .min(longest);
-        Step {
-            next: delay.mul_f64(0.8 + 0.2 * fastrand::f64()),
-            event: (self.failures == 1).then_some(Event::Failing(failure.detail)),
-        }
-    }
-
-    fn stale(&self) -> bool {
-        !self.addresses.is_empty() && (self.failures > 0 || self.empties > 0)
-    }
-
-    fn failing(&self) -> bool {
-        self.knowledge == Knowledge::Unknown && self.failures > 0
-    }
-}
 
 /// Both record types of a name.
 #[derive(Debug, Clone)]
 pub(super) struct Families {
-    pub(super) a: Family,
-    pub(super) aaaa: Family,
+    pub(super) a: Known<IpAddr>,
+    pub(super) aaaa: Known<IpAddr>,
 }
 
 impl Families {
     pub(super) fn new() -> Self {
         Self {
-            a: Family::new(),
-            aaaa: Family::new(),
+            a: Known::new(),
+            aaaa: Known::new(),
         }
     }
 
@@ -290,7 +28,7 @@ impl Families {
     /// the search ends at the first name that exists. Otherwise a wildcard record in a later
     /// domain would mix another service's addresses into the pool.
     pub(super) fn answer(&self) -> Answer {
-        let (mut a, mut aaaa) = (&self.a.addresses[..], &self.aaaa.addresses[..]);
+        let (mut a, mut aaaa) = (self.a.records(), self.aaaa.records());
         if let (Some(first), Some(second)) = (self.a.found_at(), self.aaaa.found_at()) {
             if first < second {
                 aaaa = &[];
@@ -301,7 +39,7 @@ impl Families {
         let addresses: Vec<IpAddr> = a.iter().chain(aaaa).copied().collect();
         let answered = [&self.a, &self.aaaa]
             .iter()
-            .all(|family| family.knowledge != Knowledge::Unknown);
+            .all(|family| family.is_answered());
         let state = if !addresses.is_empty() {
             State::Resolved
         } else if answered {
@@ -312,6 +50,14 @@ impl Families {
         Answer {
             state,
             addresses: addresses.into(),
+        }
+    }
+
+    /// What is known of one record type of addresses, and of the other one.
+    pub(super) fn of(&mut self, kind: Kind) -> (&mut Known<IpAddr>, &mut Known<IpAddr>) {
+        match kind {
+            Kind::Aaaa => (&mut self.aaaa, &mut self.a),
+            Kind::A | Kind::Srv => (&mut self.a, &mut self.aaaa),
         }
     }
 
@@ -326,13 +72,12 @@ impl Families {
         let families = [&self.a, &self.aaaa];
         families.iter().any(|family| family.failing())
             && families.iter().all(|family| {
-                family.failing()
-                    || (family.knowledge != Knowledge::Unknown && family.addresses.is_empty())
+                family.failing() || (family.is_answered() && family.records().is_empty())
             })
     }
 
     /// The smaller TTL of both families.
     pub(super) fn ttl(&self) -> Option<Duration> {
-        self.a.ttl.into_iter().chain(self.aaaa.ttl).min()
+        self.a.ttl().into_iter().chain(self.aaaa.ttl()).min()
     }
 }

@@ -1,6 +1,6 @@
 //! Asking the servers about one absolute name, and about a host with its search list.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -12,9 +12,10 @@ use hickory_resolver::lookup::Lookup;
 use hickory_resolver::net::runtime::TokioRuntimeProvider;
 use hickory_resolver::net::{DnsError, NetError};
 use hickory_resolver::proto::op::ResponseCode;
-use hickory_resolver::proto::rr::{Name, RecordType};
+use hickory_resolver::proto::rr::Name;
 use tokio::sync::Semaphore;
 
+use super::kind::{FromRecord, Kind};
 use super::outcome::{Failure, LookupResult, Outcome, Reply};
 use super::search::SearchList;
 use super::watched::lock;
@@ -64,20 +65,20 @@ impl Servers {
         self.servers.iter().map(|server| server.address).collect()
     }
 
-    /// Looks up one record type of `host`: the first candidate that has addresses wins.
+    /// Looks up one record type of `host`: the first candidate that has such records wins.
     ///
     /// A candidate that doesn't exist, or has no such record, makes way for the next; a candidate
     /// that could not be asked ends the search, because it might have been the right one.
     /// `other_family_at` tells where the other record type was found: the name exists there, so
     /// the search doesn't go beyond it.
-    pub(super) async fn search(
+    pub(super) async fn search<R: FromRecord>(
         &self,
         host: &str,
         list: &SearchList,
-        record_type: RecordType,
+        kind: Kind,
         other_family_at: Option<usize>,
         permits: &Semaphore,
-    ) -> Outcome {
+    ) -> Outcome<R> {
         let candidates = match list.candidates(host) {
             Ok(candidates) => candidates,
             Err(error) => {
@@ -91,17 +92,18 @@ impl Servers {
         let mut no_such_name = true;
         let mut shortest: Option<Duration> = None;
         for (candidate, name) in candidates.into_iter().enumerate() {
-            let (exists, negative_ttl) = match self.ask(name, record_type, permits).await {
-                Reply::Records { addresses, ttl } => {
+            let (exists, negative_ttl) = match self.ask(name, kind, permits).await {
+                Reply::Records { records, ttl } => {
                     return Outcome::Records {
-                        addresses,
+                        records,
+                        left_out: 0,
                         ttl,
                         candidate,
                     };
                 }
                 Reply::Failed(failure) => return Outcome::Failed(failure),
                 Reply::NoSuchName { negative_ttl } => (false, negative_ttl),
-                Reply::NoAddress { negative_ttl } => (true, negative_ttl),
+                Reply::NoData { negative_ttl } => (true, negative_ttl),
             };
             no_such_name &= !exists;
             shortest = shortest.into_iter().chain(negative_ttl).min();
@@ -117,14 +119,14 @@ impl Servers {
 
     /// Asks the servers in turn until one gives an answer about the name. Another round follows
     /// only when a server was silent: asking again doesn't mend a SERVFAIL.
-    async fn ask(&self, name: Name, record_type: RecordType, permits: &Semaphore) -> Reply {
+    async fn ask<R: FromRecord>(&self, name: Name, kind: Kind, permits: &Semaphore) -> Reply<R> {
         // The semaphore is never closed.
         let _permit = permits.acquire().await.ok();
         let mut last = None;
         for _ in 0..self.attempts {
             let mut silence = false;
             for server in self.order() {
-                let reply = server.ask(name.clone(), record_type, self.timeout).await;
+                let reply = server.ask(name.clone(), kind, self.timeout).await;
                 match reply {
                     Reply::Failed(failure) => {
                         silence |= failure.result == LookupResult::Timeout;
@@ -174,8 +176,8 @@ impl Server {
         options.timeout = timeout;
         options.attempts = 0;
         options.num_concurrent_reqs = 1;
-        // Two record types, of names that are configured and of others.
-        options.max_active_requests = 4 * MAX_CONCURRENT;
+        // Each record type, of names that are configured and of others.
+        options.max_active_requests = 2 * Kind::ALL.len() * MAX_CONCURRENT;
         let config = ResolverConfig::from_name_servers(vec![server]);
         let provider = TokioRuntimeProvider::default();
         let resolver = TokioResolver::builder_with_config(config, provider)
@@ -193,9 +195,9 @@ impl Server {
         since.is_some_and(|since| now.saturating_duration_since(since) < SILENT_SERVER_PENALTY)
     }
 
-    async fn ask(&self, name: Name, record_type: RecordType, timeout: Duration) -> Reply {
+    async fn ask<R: FromRecord>(&self, name: Name, kind: Kind, timeout: Duration) -> Reply<R> {
         let question = name.to_ascii();
-        let lookup = self.resolver.lookup(name, record_type);
+        let lookup = self.resolver.lookup(name, kind.record_type());
         // The library's own deadline is per message; a chain of aliases has several.
         let result = tokio::time::timeout(timeout, lookup)
             .await
@@ -204,7 +206,8 @@ impl Server {
             Ok(lookup) => records(&lookup),
             Err(error) => negative(&error).unwrap_or_else(|| {
                 let (result, what) = classify(&error);
-                let detail = format!("{what} from {} for {question} {record_type}", self.address);
+                let (server, record_type) = (self.address, kind.label());
+                let detail = format!("{what} from {server} for {question} {record_type}");
                 Reply::Failed(Failure { result, detail })
             }),
         };
@@ -215,24 +218,24 @@ impl Server {
     }
 }
 
-fn records(lookup: &Lookup) -> Reply {
+fn records<R: FromRecord>(lookup: &Lookup) -> Reply<R> {
     let answers = lookup.answers();
-    let addresses: Vec<IpAddr> = answers
+    let records: Vec<R> = answers
         .iter()
-        .filter_map(|record| record.data.ip_addr())
+        .filter_map(|record| R::from_record(&record.data))
         .collect();
     let ttl = answers.iter().map(|record| record.ttl).min().unwrap_or(0);
     let ttl = Duration::from_secs(ttl.into());
-    if addresses.is_empty() {
-        return Reply::NoAddress {
+    if records.is_empty() {
+        return Reply::NoData {
             negative_ttl: Some(ttl),
         };
     }
-    Reply::Records { addresses, ttl }
+    Reply::Records { records, ttl }
 }
 
 /// The authoritative "nothing there", if the error is one.
-fn negative(error: &NetError) -> Option<Reply> {
+fn negative<R>(error: &NetError) -> Option<Reply<R>> {
     let NetError::Dns(DnsError::NoRecordsFound(none)) = error else {
         return None;
     };
@@ -242,7 +245,7 @@ fn negative(error: &NetError) -> Option<Reply> {
         // Name servers without a start of authority are a referral (RFC 2308, section 2.2): a
         // server that doesn't resolve for us, not a name without addresses.
         ResponseCode::NoError if none.ns.is_some() && none.soa.is_none() => None,
-        ResponseCode::NoError => Some(Reply::NoAddress { negative_ttl }),
+        ResponseCode::NoError => Some(Reply::NoData { negative_ttl }),
         _ => None,
     }
 }

@@ -2,8 +2,10 @@
 //!
 //! [`Resolver`] owns one thread, "dns", and on it one task for each name that somebody uses. A task
 //! asks for A and AAAA on two independent schedules that follow the records' time to live, keeps
-//! the last good addresses through every failure, and announces changes to its listeners. Nothing
-//! here ever runs on a proxy worker; a worker only reads what a pool made of the answer.
+//! the last good addresses through every failure, and announces changes to its listeners. A service
+//! (`srv:` of a pool) has one more task, for its SRV records, and each of its servers is a name like
+//! any other. Nothing here ever runs on a proxy worker; a worker only reads what a pool made of the
+//! answer.
 //!
 //! How an outcome of a lookup is treated:
 //!
@@ -22,24 +24,40 @@
 //! - The search list is ours, not the library's: hickory turns a failure of the right candidate
 //!   into a false "no such name" when a later one doesn't exist. `[dns] servers` switches it off:
 //!   names are then absolute, and `/etc/resolv.conf` isn't read.
+//! - Addresses that lead to the machine's own metadata are not used, whoever says so (`guard`), unless
+//!   `[dns] allow` has them. What stands in a file of this machine, `/etc/hosts` or the
+//!   configuration, is not an answer and isn't asked about.
+//! - Schedules know the monotonic clock only: a jump of the other one changes nothing.
 //! - AAAA isn't asked while the host has no global IPv6 address (RFC 3493's `AI_ADDRCONFIG`); that
 //!   halves the load in IPv4 clusters. Unique local addresses (fd00::/8) count as global.
 //! - Servers are tried in their order, as the C library does, but one that didn't answer goes to
 //!   the end of the order for 30 s.
 
 mod addresses;
+mod context;
 mod family;
+mod guard;
+mod kind;
+mod known;
+mod listeners;
 mod lookup;
 mod name;
 mod outcome;
 mod resolver;
+mod schedule;
 mod search;
+mod service;
+mod service_task;
 mod snapshot;
+mod statistics;
 mod system;
 #[cfg(test)]
 pub(crate) mod tests;
 mod watched;
 
+pub(crate) use guard::Danger;
+pub use listeners::Listener;
 pub use resolver::Resolver;
-pub use snapshot::{LookupCount, NameSnapshot, Snapshot};
-pub use watched::{Answer, Listener, State, Watched};
+pub use service::{Server, Servers, Service, SrvRecord};
+pub use snapshot::{LookupCount, NameSnapshot, ServiceSnapshot, Snapshot};
+pub use watched::{Answer, Origin, State, Watched};

@@ -1,34 +1,32 @@
 //! What a lookup found.
 
-use std::net::IpAddr;
 use std::time::Duration;
 
 /// The result of asking one server about one absolute name and one record type.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Reply {
-    /// Address records, and the smallest TTL of the answer, aliases included.
-    Records {
-        addresses: Vec<IpAddr>,
-        ttl: Duration,
-    },
+pub(super) enum Reply<R> {
+    /// The records, and the smallest TTL of the answer, aliases included.
+    Records { records: Vec<R>, ttl: Duration },
     /// NXDOMAIN.
     NoSuchName { negative_ttl: Option<Duration> },
     /// The name exists, but has no record of this type.
-    NoAddress { negative_ttl: Option<Duration> },
+    NoData { negative_ttl: Option<Duration> },
     /// Nobody said anything about the name.
     Failed(Failure),
 }
 
 /// The result of one refresh of one record type, after the search list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Outcome {
-    /// Addresses, from the candidate with this position in the search order.
+pub(super) enum Outcome<R> {
+    /// Records, from the candidate with this position in the search order.
     Records {
-        addresses: Vec<IpAddr>,
+        records: Vec<R>,
+        /// Further ones, beyond what is used.
+        left_out: usize,
         ttl: Duration,
         candidate: usize,
     },
-    /// All candidates were answered, and none has an address of this type.
+    /// All candidates were answered, and none has a record of this type.
     Empty {
         /// None of them exists at all.
         no_such_name: bool,
@@ -38,14 +36,14 @@ pub(super) enum Outcome {
     Failed(Failure),
 }
 
-impl Outcome {
+impl<R> Outcome<R> {
     pub(super) fn result(&self) -> LookupResult {
         match self {
             Outcome::Records { .. } => LookupResult::Records,
             Outcome::Empty {
                 no_such_name: true, ..
             } => LookupResult::NoSuchName,
-            Outcome::Empty { .. } => LookupResult::NoAddress,
+            Outcome::Empty { .. } => LookupResult::NoData,
             Outcome::Failed(failure) => failure.result,
         }
     }
@@ -64,7 +62,7 @@ pub(super) struct Failure {
 pub(super) enum LookupResult {
     Records,
     NoSuchName,
-    NoAddress,
+    NoData,
     ServFail,
     Refused,
     Timeout,
@@ -75,7 +73,7 @@ impl LookupResult {
     pub(super) const ALL: [LookupResult; 7] = [
         LookupResult::Records,
         LookupResult::NoSuchName,
-        LookupResult::NoAddress,
+        LookupResult::NoData,
         LookupResult::ServFail,
         LookupResult::Refused,
         LookupResult::Timeout,
@@ -86,7 +84,7 @@ impl LookupResult {
         match self {
             LookupResult::Records => "records",
             LookupResult::NoSuchName => "nxdomain",
-            LookupResult::NoAddress => "nodata",
+            LookupResult::NoData => "nodata",
             LookupResult::ServFail => "servfail",
             LookupResult::Refused => "refused",
             LookupResult::Timeout => "timeout",

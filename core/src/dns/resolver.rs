@@ -2,17 +2,20 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, Weak};
 
 use anyhow::Context as _;
 use tokio::runtime::Handle;
 use tokio::sync::{oneshot, watch};
 
-use super::addresses::usable;
-use super::name::{Context, keep};
+use super::addresses;
+use super::context::Context;
+use super::service::{Service, ServiceState};
 use super::snapshot::Snapshot;
 use super::system::{Environment, SystemWatch};
-use super::watched::{Answer, NameState, State, Watched, lock};
+use super::watched::{Answer, NameState, Origin, State, Watched, lock};
+use super::{name, service_task};
 use crate::config::Dns;
 use crate::metrics::HistogramSample;
 
@@ -23,7 +26,7 @@ pub struct Resolver {
     inner: Arc<Inner>,
 }
 
-struct Inner {
+pub(super) struct Inner {
     runtime: Handle,
     context: Arc<Context>,
     registry: Arc<Registry>,
@@ -36,6 +39,7 @@ struct Inner {
 #[derive(Default)]
 pub(super) struct Registry {
     names: Mutex<HashMap<String, Weak<Watched>>>,
+    services: Mutex<HashMap<String, Weak<Service>>>,
 }
 
 impl Registry {
@@ -45,6 +49,45 @@ impl Registry {
         if names.get(host).is_some_and(|name| name.strong_count() == 0) {
             names.remove(host);
         }
+    }
+
+    /// The same for a service.
+    pub(super) fn forget_service(&self, name: &str) {
+        let mut services = lock(&self.services);
+        if services
+            .get(name)
+            .is_some_and(|known| known.strong_count() == 0)
+        {
+            services.remove(name);
+        }
+    }
+}
+
+impl Inner {
+    /// The name `host`, made when nobody has it yet.
+    pub(super) fn watch(&self, host: &str, origin: Origin) -> Arc<Watched> {
+        let host = host.to_ascii_lowercase();
+        let mut names = lock(&self.registry.names);
+        if let Some(watched) = names.get(&host).and_then(Weak::upgrade) {
+            watched.named_by(origin);
+            return watched;
+        }
+        let registry = Arc::downgrade(&self.registry);
+        let watched = match host.parse::<IpAddr>() {
+            Ok(address) => {
+                let name = Arc::new(literal(&host, address, origin));
+                Watched::new(name, registry, None)
+            }
+            Err(_) => {
+                let name = Arc::new(NameState::new(&host, Answer::unresolved(), origin));
+                let task = name::keep(name.clone(), self.context.clone());
+                let task = self.runtime.spawn(task).abort_handle();
+                Watched::new(name, registry, Some(task))
+            }
+        };
+        let watched = Arc::new(watched);
+        names.insert(host, Arc::downgrade(&watched));
+        watched
     }
 }
 
@@ -100,41 +143,33 @@ impl Resolver {
     /// The name `host`, kept up to date for as long as somebody holds it. The same name is asked
     /// for once, whoever uses it; names compare without case. An IP address never reaches DNS.
     pub fn watch(&self, host: &str) -> Arc<Watched> {
-        self.watch_as(host, true)
+        self.inner.watch(host, Origin::Configuration)
     }
 
     /// The same for a name that a program has made up while it ran, perhaps of what a client sent.
     /// Such names have no series in the metrics and no lines in the log, and their lookups don't
     /// wait in line with those of configured names. How many there are is for the caller to bound.
     pub fn watch_unlisted(&self, host: &str) -> Arc<Watched> {
-        self.watch_as(host, false)
+        self.inner.watch(host, Origin::Program)
     }
 
-    fn watch_as(&self, host: &str, listed: bool) -> Arc<Watched> {
-        let host = host.to_ascii_lowercase();
-        let mut names = lock(&self.inner.registry.names);
-        if let Some(watched) = names.get(&host).and_then(Weak::upgrade) {
-            if listed {
-                watched.list();
-            }
-            return watched;
+    /// The service `name`, whose SRV records (RFC 2782) are kept up to date for as long as somebody
+    /// holds it, and so are the names of its servers.
+    pub fn watch_service(&self, name: &str) -> Arc<Service> {
+        let name = name.to_ascii_lowercase();
+        let inner = &self.inner;
+        let mut services = lock(&inner.registry.services);
+        if let Some(service) = services.get(&name).and_then(Weak::upgrade) {
+            return service;
         }
-        let registry = Arc::downgrade(&self.inner.registry);
-        let watched = match host.parse::<IpAddr>() {
-            Ok(address) => {
-                let name = Arc::new(literal(&host, address, listed));
-                Watched::new(name, registry, None)
-            }
-            Err(_) => {
-                let name = Arc::new(NameState::new(&host, Answer::unresolved(), listed));
-                let task = keep(name.clone(), self.inner.context.clone());
-                let task = self.inner.runtime.spawn(task).abort_handle();
-                Watched::new(name, registry, Some(task))
-            }
-        };
-        let watched = Arc::new(watched);
-        names.insert(host, Arc::downgrade(&watched));
-        watched
+        let state = Arc::new(ServiceState::new(&name));
+        let (context, resolver) = (inner.context.clone(), Arc::downgrade(inner));
+        let task = service_task::keep(state.clone(), context, resolver);
+        let task = inner.runtime.spawn(task).abort_handle();
+        let registry = Arc::downgrade(&inner.registry);
+        let service = Arc::new(Service::new(state, registry, task));
+        services.insert(name, Arc::downgrade(&service));
+        service
     }
 
     /// Everything known at the moment, for `/status` and the metrics.
@@ -146,6 +181,13 @@ impl Resolver {
         };
         let mut names: Vec<_> = names.iter().map(|name| name.snapshot()).collect();
         names.sort_by(|a, b| a.name.cmp(&b.name));
+        let services: Vec<Arc<Service>> = {
+            let services = lock(&self.inner.registry.services);
+            services.values().filter_map(Weak::upgrade).collect()
+        };
+        let services = services.iter().map(|service| service.state.snapshot());
+        let mut services: Vec<_> = services.collect();
+        services.sort_by(|a, b| a.name.cmp(&b.name));
         let system = self.inner.context.system.borrow().clone();
         let (servers, error) = match &system.servers {
             Ok(servers) => (servers.addresses(), None),
@@ -155,13 +197,15 @@ impl Resolver {
             servers,
             error,
             names,
+            services,
+            refused_total: self.inner.context.refused.load(Ordering::Relaxed),
             duration: HistogramSample::of(std::iter::once(&self.inner.context.duration)),
         }
     }
 }
 
-fn literal(host: &str, address: IpAddr, listed: bool) -> NameState {
-    let (addresses, _) = usable([address]);
+fn literal(host: &str, address: IpAddr, origin: Origin) -> NameState {
+    let addresses = addresses::local([address]);
     let state = if addresses.is_empty() {
         State::Empty
     } else {
@@ -173,6 +217,6 @@ fn literal(host: &str, address: IpAddr, listed: bool) -> NameState {
             state,
             addresses: addresses.into(),
         },
-        listed,
+        origin,
     )
 }

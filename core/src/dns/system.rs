@@ -13,8 +13,9 @@ use hickory_resolver::system_conf::parse_resolv_conf;
 use tokio::sync::watch;
 use tracing::{info, warn};
 
-use super::addresses::{host_has_ipv6, usable};
-use super::family::Timing;
+use super::addresses::{self, host_has_ipv6};
+use super::guard::Guard;
+use super::known::Timing;
 use super::lookup::Servers;
 use super::search::SearchList;
 use crate::config::Dns;
@@ -37,6 +38,7 @@ pub(super) struct Environment {
     pub(super) empty_recheck: Duration,
     pub(super) empty_recheck_max: Duration,
     pub(super) empty_confirm: Duration,
+    pub(super) new_server: Duration,
 }
 
 impl Default for Environment {
@@ -55,6 +57,7 @@ impl Default for Environment {
             empty_recheck: seconds(5),
             empty_recheck_max: seconds(30),
             empty_confirm: seconds(1),
+            new_server: seconds(5),
         }
     }
 }
@@ -65,6 +68,8 @@ pub(super) struct System {
     pub(super) servers: Result<Servers, String>,
     pub(super) search: SearchList,
     pub(super) timing: Timing,
+    /// What answers may lead to.
+    pub(super) guard: Guard,
     hosts: Hosts,
 }
 
@@ -132,11 +137,13 @@ impl Inputs {
             empty_recheck: environment.empty_recheck,
             empty_recheck_max: environment.empty_recheck_max,
             empty_confirm: environment.empty_confirm,
+            new_server: environment.new_server,
         };
         System {
             servers,
             search,
             timing,
+            guard: Guard::new(&settings.allow),
             hosts,
         }
     }
@@ -162,7 +169,7 @@ impl System {
                 addresses.retain(IpAddr::is_ipv4);
             }
         }
-        (!addresses.is_empty()).then(|| usable(addresses).0)
+        (!addresses.is_empty()).then(|| addresses::local(addresses))
     }
 }
 

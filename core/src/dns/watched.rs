@@ -1,18 +1,21 @@
 //! One name in use: the answer that everybody reads, and who is told when it changes.
 
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use serde::Serialize;
 use tokio::task::AbortHandle;
 
 use super::family::Families;
-use super::outcome::{LookupResult, Outcome};
+use super::kind::Kind;
+use super::listeners::{Listener, Listeners};
+use super::outcome::Outcome;
 use super::resolver::Registry;
-use super::snapshot::{LookupCount, NameSnapshot};
+use super::snapshot::NameSnapshot;
+use super::statistics::Statistics;
 
 /// Whether a name has been answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -24,6 +27,23 @@ pub enum State {
     Resolved,
     /// The servers say, and keep saying, that there is no such name or that it has no address.
     Empty,
+}
+
+/// Who has named a name. A later one counts for more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[repr(u8)]
+pub enum Origin {
+    /// A program, while it ran.
+    Program,
+    /// A service that the configuration names, in its SRV records.
+    Service,
+    /// The configuration.
+    Configuration,
+}
+
+impl Origin {
+    const ALL: [Origin; 3] = [Origin::Program, Origin::Service, Origin::Configuration];
 }
 
 /// What is known about a name at one moment.
@@ -42,17 +62,6 @@ impl Answer {
             addresses: Arc::new([]),
         }
     }
-}
-
-/// Somebody who is told when the answer to a name changes.
-pub trait Listener: Send + Sync {
-    /// The answer differs from the one before as a set, or in its state. Called on the resolver's
-    /// thread, after [`Watched::answer`] gives the new one: it may compute, but not block.
-    fn answer_changed(&self);
-
-    /// A lookup failed while there is no answer yet; [`Watched::failure`] tells why. Called under
-    /// the same rule.
-    fn lookup_failed(&self) {}
 }
 
 /// A name in use. Everybody who uses the same name has the same one; when the last user drops it,
@@ -105,21 +114,24 @@ impl Watched {
         error.filter(|_| statistics.unanswered).cloned()
     }
 
+    /// Addresses that the last answers had and that are not used, a few at the most. Takes a lock.
+    pub fn refused(&self) -> Vec<IpAddr> {
+        self.name.refused()
+    }
+
     /// Has `listener` called at each change from now on, for as long as it lives. Read
     /// [`Watched::answer`] after this call, not before, so that no change is missed.
     pub fn subscribe(&self, listener: Weak<dyn Listener>) {
-        let mut listeners = lock(&self.name.listeners);
-        listeners.retain(|known| known.strong_count() > 0);
-        listeners.push(listener);
+        self.name.listeners.add(listener);
     }
 
     pub(super) fn snapshot(&self) -> NameSnapshot {
         self.name.snapshot()
     }
 
-    /// From now on it is a name of the configuration.
-    pub(super) fn list(&self) {
-        self.name.listed.store(true, Ordering::Relaxed);
+    /// Somebody else has named it too.
+    pub(super) fn named_by(&self, origin: Origin) {
+        self.name.origin.fetch_max(origin as u8, Ordering::Relaxed);
     }
 }
 
@@ -138,38 +150,25 @@ impl Drop for Watched {
 pub(super) struct NameState {
     pub(super) host: String,
     current: ArcSwap<Answer>,
-    listeners: Mutex<Vec<Weak<dyn Listener>>>,
+    listeners: Listeners,
     statistics: Mutex<Statistics>,
-    /// It stands in the configuration; otherwise a program has named it while it ran.
-    listed: AtomicBool,
-}
-
-#[derive(Default)]
-struct Statistics {
-    /// By record type (A, AAAA) and result.
-    lookups: [[u64; LookupResult::ALL.len()]; 2],
-    last_success: Option<SystemTime>,
-    last_error: Option<String>,
-    stale: bool,
-    ttl: Option<Duration>,
-    /// Everything was tried, something failed, and there is no answer.
-    unanswered: bool,
+    origin: AtomicU8,
 }
 
 impl NameState {
-    pub(super) fn new(host: &str, answer: Answer, listed: bool) -> Self {
+    pub(super) fn new(host: &str, answer: Answer, origin: Origin) -> Self {
         Self {
             host: host.to_owned(),
             current: ArcSwap::from_pointee(answer),
-            listeners: Mutex::default(),
+            listeners: Listeners::default(),
             statistics: Mutex::default(),
-            listed: AtomicBool::new(listed),
+            origin: AtomicU8::new(origin as u8),
         }
     }
 
-    /// Whether it stands in the configuration.
-    pub(super) fn is_listed(&self) -> bool {
-        self.listed.load(Ordering::Relaxed)
+    /// Who has named it; of several, who counts for most.
+    pub(super) fn origin(&self) -> Origin {
+        Origin::ALL[usize::from(self.origin.load(Ordering::Relaxed))]
     }
 
     /// Makes `answer` the current one. Returns the one before when it differs.
@@ -179,31 +178,32 @@ impl NameState {
             return None;
         }
         self.current.store(Arc::new(answer));
-        self.tell(|listener| listener.answer_changed());
+        self.listeners.tell(|listener| listener.answer_changed());
         Some(before)
     }
 
     /// Tells that a lookup failed and there is no answer.
     pub(super) fn tell_failure(&self) {
-        self.tell(|listener| listener.lookup_failed());
+        self.listeners.tell(|listener| listener.lookup_failed());
     }
 
-    fn tell(&self, what: impl Fn(&dyn Listener)) {
-        let listeners = lock(&self.listeners).clone();
-        for listener in listeners.iter().filter_map(Weak::upgrade) {
-            what(&*listener);
-        }
+    /// Counts a refresh.
+    pub(super) fn count(&self, kind: Kind, outcome: &Outcome<IpAddr>) {
+        lock(&self.statistics).count(kind, outcome);
     }
 
-    /// Counts a refresh. `record_type` is 0 for A, 1 for AAAA.
-    pub(super) fn count(&self, record_type: usize, outcome: &Outcome) {
-        let mut statistics = lock(&self.statistics);
-        statistics.lookups[record_type][outcome.result() as usize] += 1;
-        match outcome {
-            Outcome::Records { .. } => statistics.last_success = Some(SystemTime::now()),
-            Outcome::Failed(failure) => statistics.last_error = Some(failure.detail.clone()),
-            Outcome::Empty { .. } => {}
-        }
+    /// Notes what of the last answer is not used. True when somebody should be told.
+    pub(super) fn refuse(&self, kind: Kind, refused: Vec<IpAddr>) -> bool {
+        lock(&self.statistics).refuse(kind, refused)
+    }
+
+    pub(super) fn refused(&self) -> Vec<IpAddr> {
+        lock(&self.statistics).refused()
+    }
+
+    /// Notes when records of this type are asked for next.
+    pub(super) fn schedule(&self, kind: Kind, next: Option<Duration>) {
+        lock(&self.statistics).schedule(kind, next);
     }
 
     pub(super) fn note(&self, families: &Families) {
@@ -216,32 +216,19 @@ impl NameState {
     fn snapshot(&self) -> NameSnapshot {
         let answer = self.current.load_full();
         let statistics = lock(&self.statistics);
-        let mut lookups = Vec::new();
-        for (record_type, counts) in ["A", "AAAA"].into_iter().zip(statistics.lookups) {
-            for (result, count) in LookupResult::ALL.into_iter().zip(counts) {
-                if count > 0 {
-                    lookups.push(LookupCount {
-                        record_type,
-                        result: result.label(),
-                        count,
-                    });
-                }
-            }
-        }
-        let since_epoch = |time: SystemTime| time.duration_since(UNIX_EPOCH).ok();
         NameSnapshot {
             name: self.host.clone(),
-            listed: self.is_listed(),
+            origin: self.origin(),
             state: answer.state,
             addresses: answer.addresses.to_vec(),
+            refused: statistics.refused(),
+            refused_total: statistics.refused_total(),
             stale: statistics.stale,
             ttl_seconds: statistics.ttl.map(|ttl| ttl.as_secs()),
-            last_success: statistics
-                .last_success
-                .and_then(since_epoch)
-                .map(|time| time.as_secs_f64()),
+            next_refresh_seconds: statistics.next_refresh(),
+            last_success: statistics.last_success(),
             last_error: statistics.last_error.clone(),
-            lookups,
+            lookups: statistics.lookups(),
         }
     }
 }

@@ -20,7 +20,7 @@ pub(super) fn render(metrics: &Metrics, input: &ScrapeInput) -> Vec<u8> {
     outbound(metrics, &mut families);
     auth(metrics, &mut families);
     suspended_hooks(input, &mut families);
-    requests(metrics, &mut families);
+    requests(metrics, input.mirrors, &mut families);
     reloads(&input.reload, &mut families);
     dns(&input.dns, &mut families);
     state(&input.state, &mut families);
@@ -69,6 +69,21 @@ fn routes(routes: &[Arc<RouteMetrics>], families: &mut Families) {
         for route in routes {
             for (gate, total) in route.refusals() {
                 family.add(&[("route", route.label()), ("gate", gate)], total as f64);
+            }
+        }
+    }
+    {
+        let mut family = families.family(
+            "edgewright_mirror_total",
+            "Requests that .mirror has picked to be copied, by route and outcome.",
+            Kind::Counter,
+        );
+        for route in routes {
+            for (outcome, total) in route.mirrors() {
+                family.add(
+                    &[("route", route.label()), ("outcome", outcome)],
+                    total as f64,
+                );
             }
         }
     }
@@ -195,7 +210,7 @@ fn auth(metrics: &Metrics, families: &mut Families) {
     }
 }
 
-fn requests(metrics: &Metrics, families: &mut Families) {
+fn requests(metrics: &Metrics, mirrors: usize, families: &mut Families) {
     families
         .family(
             "edgewright_requests_in_flight",
@@ -203,6 +218,13 @@ fn requests(metrics: &Metrics, families: &mut Families) {
             Kind::Gauge,
         )
         .add(&[], metrics.in_flight() as f64);
+    families
+        .family(
+            "edgewright_mirrors_in_flight",
+            "Copies of requests that are being made or whose answer is awaited now.",
+            Kind::Gauge,
+        )
+        .add(&[], mirrors as f64);
     let mut family = families.family(
         "edgewright_limit_hits_total",
         "How often a limit was hit.",
@@ -298,6 +320,13 @@ fn dns(sample: &DnsSample, families: &mut Families) {
             family.add(&labels, lookup.total as f64);
         }
     }
+    families
+        .family(
+            "edgewright_dns_refused_addresses_total",
+            "Addresses in answers that are not used: link-local, metadata services, impossible ones.",
+            Kind::Counter,
+        )
+        .add(&[], sample.refused as f64);
     if let Some(duration) = &sample.duration {
         families
             .histograms(
@@ -316,7 +345,7 @@ fn dns(sample: &DnsSample, families: &mut Families) {
     };
     hosts(
         "edgewright_dns_hosts",
-        "Addresses in use for the name.",
+        "Addresses in use for the name, or servers of the service.",
         &|host| Some(host.addresses as f64),
     );
     hosts(

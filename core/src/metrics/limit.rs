@@ -35,6 +35,8 @@ limits! {
     ResponseWriteTimeout = "response_write_timeout",
     /// `[limits] password_checks`: passwords verified at a time.
     PasswordChecks = "password_checks",
+    /// `[limits] mirrors`: copies of requests at a time.
+    Mirrors = "mirrors",
     /// `[script] operations` of one hook call.
     ScriptOperations = "operations",
     /// `[script] time` of one hook call.

@@ -1,6 +1,7 @@
 //! What is counted for each route.
 
 use super::latency::{HistogramSample, Latency};
+use super::mirror::{MirrorMetrics, MirrorOutcome};
 use super::shard::Sharded;
 use super::status::{self, StatusCounters};
 use edgewright_script::{engine::FailureKind, program::Gate};
@@ -46,6 +47,8 @@ pub struct RouteMetrics {
     failures: OnceLock<Sharded<Failures>>,
     /// As little, before the first refusal.
     refusals: OnceLock<Sharded<Refusals>>,
+    /// And before the first copy of a request.
+    mirrored: OnceLock<MirrorMetrics>,
 }
 
 impl RouteMetrics {
@@ -56,6 +59,7 @@ impl RouteMetrics {
             requests: Sharded::new(shards),
             failures: OnceLock::new(),
             refusals: OnceLock::new(),
+            mirrored: OnceLock::new(),
         }
     }
 
@@ -89,6 +93,22 @@ impl RouteMetrics {
     pub fn refused_by(&self, gate: Gate) {
         let refusals = self.refusals.get_or_init(|| Sharded::new(self.shards));
         refusals.mine().0[gate as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts what has become of a request that `.mirror` has picked.
+    pub fn mirrored(&self, outcome: MirrorOutcome) {
+        let mirrored = self
+            .mirrored
+            .get_or_init(|| MirrorMetrics::new(self.shards));
+        mirrored.count(outcome);
+    }
+
+    /// Copies of requests as (outcome, count); none that are zero.
+    pub(super) fn mirrors(&self) -> Vec<(&'static str, u64)> {
+        self.mirrored
+            .get()
+            .map(MirrorMetrics::totals)
+            .unwrap_or_default()
     }
 
     /// Refusals as (gate, count); none that are zero.

@@ -21,6 +21,8 @@ pub struct ScrapeInput {
     pub waiting: (usize, usize),
     /// Bytes of bodies that are kept for hooks now.
     pub bodies: usize,
+    /// Copies of requests that are under way now.
+    pub mirrors: usize,
     /// Worker threads.
     pub threads: usize,
     /// The soft limit on open files (`RLIMIT_NOFILE`) in force.
@@ -74,6 +76,8 @@ pub struct DnsSample {
     pub hosts: Vec<DnsHostSample>,
     /// Lookups by name, record type and result.
     pub lookups: Vec<DnsLookupSample>,
+    /// Addresses in answers that are not used.
+    pub refused: u64,
     /// How long lookups took; `None` before the first.
     pub duration: Option<HistogramSample>,
 }

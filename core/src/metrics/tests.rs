@@ -217,6 +217,7 @@ fn what_others_own_is_in_the_text() {
     let input = ScrapeInput {
         waiting: (2, 4096),
         bodies: 512,
+        mirrors: 5,
         reload: ReloadSample {
             loaded: 3,
             unchanged: 2,
@@ -241,6 +242,7 @@ fn what_others_own_is_in_the_text() {
                 result: "timeout",
                 total: 7,
             }],
+            refused: 3,
             duration: Some(HistogramSample::of(std::iter::once(&latency))),
         },
         pools: vec![PoolSample {
@@ -292,6 +294,7 @@ fn what_others_own_is_in_the_text() {
         ),
         ("config_last_reload_duration_seconds", 0.25),
         ("config_info{revision=\"0123456789ab\"}", 1.0),
+        ("mirrors_in_flight", 5.0),
         ("dns_hosts{name=\"web.svc\"}", 4.0),
         ("dns_stale{name=\"web.svc\"}", 1.0),
         ("dns_ttl_seconds{name=\"web.svc\"}", 30.0),
@@ -303,6 +306,7 @@ fn what_others_own_is_in_the_text() {
             "dns_lookups_total{name=\"web.svc\",type=\"AAAA\",result=\"timeout\"}",
             7.0,
         ),
+        ("dns_refused_addresses_total", 3.0),
         ("dns_lookup_duration_seconds_count", 1.0),
         ("dns_lookup_duration_seconds_bucket{le=\"0.0025\"}", 0.0),
         ("dns_lookup_duration_seconds_bucket{le=\"0.005\"}", 1.0),

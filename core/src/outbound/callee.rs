@@ -38,13 +38,13 @@ impl<'a> Callee<'a> {
 
     /// What `Host` says unless the program gives its own: the authority of the URL without a port
     /// that its scheme implies (RFC 9110 section 7.2), or the pool's first target as it is
-    /// configured, `localhost` for a Unix socket.
+    /// configured (see [`Target::authority`]).
     pub(super) fn authority(&self) -> String {
         match *self {
-            Callee::Pool { pool, .. } => match pool.config().targets.first() {
-                Some(Target::Unix(_)) | None => "localhost".to_owned(),
-                Some(target) => target.to_string(),
-            },
+            Callee::Pool { pool, .. } => {
+                let first = pool.config().targets.first();
+                first.map_or_else(|| "localhost".to_owned(), Target::authority)
+            }
             Callee::Server { tls, host, port } => {
                 let implied = if tls { 443 } else { 80 };
                 if port == implied {

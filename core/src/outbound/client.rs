@@ -26,7 +26,7 @@ pub const MOST_KEPT: usize = 128;
 /// Makes the calls of one worker, on the worker's runtime. It may be sent there from another
 /// thread, but is of use to one runtime only: idle connections belong to the one that made them.
 pub struct Client {
-    connections: Connections,
+    pub(super) connections: Connections,
     names: Names,
     tls: Tls,
     metrics: Arc<Metrics>,

@@ -23,6 +23,9 @@ const MOST_INTERIM: usize = 16;
 /// more.
 const FIRST_ROOM: usize = 64 * 1024;
 
+/// Bytes of a body that is thrown away which are read to use the connection again.
+const MOST_DISCARDED: usize = 16 * 1024 * 1024;
+
 /// Why there is no answer, and what can have come of the request.
 pub(super) enum Fault {
     /// Its header was not sent whole: nobody can have acted upon it.
@@ -49,6 +52,14 @@ pub(super) struct Answer {
     pub(super) clean: bool,
 }
 
+/// The header of an answer, whose body comes next.
+struct Head {
+    status: StatusCode,
+    headers: HeaderMap,
+    /// As in [`Answer`], so far.
+    clean: bool,
+}
+
 /// Sends a request and reads its answer, a body of `most_body` bytes at most.
 pub(super) async fn exchange(
     session: &mut HttpSession,
@@ -57,6 +68,57 @@ pub(super) async fn exchange(
     most_body: usize,
     progress: &mut Progress,
 ) -> Result<Answer, Fault> {
+    let head = send(session, header, body, progress).await?;
+    let mut headers = head.headers;
+    remove_fields_of_the_connection(&mut headers);
+    progress.now("reading the answer of ");
+    let mut arriving = Arriving::default();
+    if !arriving.add(fields_size(&headers)) {
+        return Err(Fault::Final(no_room()));
+    }
+    let body = read_body(session, &headers, most_body, &mut arriving, progress).await;
+    Ok(Answer {
+        incoming: Incoming {
+            status: head.status,
+            headers,
+            body: body.map_err(Fault::Final)?.freeze(),
+            arriving,
+        },
+        clean: head.clean,
+    })
+}
+
+/// Sends a request, and reads its answer only to have it read. Gives whether the connection can be used
+/// again, if its server wants that. The rest of a very long body is not waited for.
+pub(super) async fn discard(
+    session: &mut HttpSession,
+    header: Box<RequestHeader>,
+    body: &[u8],
+    progress: &mut Progress,
+) -> Result<bool, Fault> {
+    let head = send(session, header, body, progress).await?;
+    progress.now("reading the answer of ");
+    let mut read = 0;
+    while !session.is_body_done() {
+        match session.read_body_ref().await {
+            Ok(None) => break,
+            Ok(Some(part)) => read += part.len(),
+            Err(error) => return Err(Fault::Final(Failure::in_use(&error, progress))),
+        }
+        if read > MOST_DISCARDED {
+            return Ok(false);
+        }
+    }
+    Ok(head.clean)
+}
+
+/// Sends a request, and reads the header of its answer.
+async fn send(
+    session: &mut HttpSession,
+    header: Box<RequestHeader>,
+    body: &[u8],
+    progress: &mut Progress,
+) -> Result<Head, Fault> {
     progress.now("sending the request to ");
     let written = session.write_request_header(header).await;
     written.map_err(|error| Fault::Unsent(Failure::in_use(&error, progress)))?;
@@ -70,22 +132,11 @@ pub(super) async fn exchange(
         (Err(Fault::Unanswered(_)), Some(failure)) => return Err(Fault::Unanswered(failure)),
         (Err(fault), _) => return Err(fault),
     }
-    let (status, mut headers) = final_header(session, progress)?;
+    let (status, headers) = final_header(session, progress)?;
     let clean = sent && !has_two_framings(session, &headers);
-    remove_fields_of_the_connection(&mut headers);
-    progress.now("reading the answer of ");
-    let mut arriving = Arriving::default();
-    if !arriving.add(fields_size(&headers)) {
-        return Err(Fault::Final(no_room()));
-    }
-    let body = read_body(session, &headers, most_body, &mut arriving, progress).await;
-    Ok(Answer {
-        incoming: Incoming {
-            status,
-            headers,
-            body: body.map_err(Fault::Final)?.freeze(),
-            arriving,
-        },
+    Ok(Head {
+        status,
+        headers,
         clean,
     })
 }

@@ -22,6 +22,7 @@ mod addresses;
 mod callee;
 mod client;
 mod connect;
+mod copy;
 mod endpoints;
 mod exchange;
 mod failure;

@@ -133,6 +133,14 @@ impl Name {
             State::Empty => Some(Err("there is no such name, or it has no address".to_owned())),
             State::Unresolved => None,
         });
+        if let Some(Ok(_)) = known {
+            return known;
+        }
+        // They say better than "no address" why there is none.
+        let refused = self.watched.refused();
+        if !refused.is_empty() {
+            return Some(Ok(read(&refused)));
+        }
         known.or_else(|| {
             let failure = self.watched.failure()?;
             Some(Err(format!("the name can't be resolved: {failure}")))

@@ -19,6 +19,7 @@ mod introduction;
 mod peer;
 mod pool;
 mod set;
+mod source;
 mod status;
 #[cfg(test)]
 mod tests;

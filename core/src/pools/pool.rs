@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::net::SocketAddr;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Instant;
@@ -15,10 +14,11 @@ use super::breaker::Breaker;
 use super::budget::{Budget, Retry};
 use super::endpoint::{Address, Endpoint, Picked};
 use super::peer;
+use super::source::{Found, Source};
 use super::status::{EndpointStatus, PoolStatus};
 use super::wish::Wish;
 use crate::config::{Balance, PoolConfig, Target};
-use crate::dns::{Listener, Resolver, State, Watched};
+use crate::dns::{Listener, Resolver};
 use crate::metrics::shard::Padded;
 
 /// Why a pool has no endpoint. The text is for the answer to the client.
@@ -56,8 +56,8 @@ pub struct Pool {
     config: PoolConfig,
     /// The targets that are addresses.
     fixed: Vec<Address>,
-    /// The targets that are names, with their ports.
-    names: Vec<(Arc<Watched>, u16)>,
+    /// The targets whose addresses come from DNS.
+    sources: Vec<Source>,
     current: ArcSwap<Endpoints>,
     /// Whose turn it is in a round robin; written by every request.
     turn: Padded<AtomicUsize>,
@@ -87,12 +87,13 @@ impl Pool {
         previous: Option<&Pool>,
     ) -> Arc<Pool> {
         let mut fixed = Vec::new();
-        let mut names = Vec::new();
+        let mut sources = Vec::new();
         for target in &config.targets {
             match target {
                 Target::Address(address) => fixed.push(Address::Tcp(*address)),
                 Target::Unix(path) => fixed.push(Address::Unix(path.clone())),
-                Target::Name { host, port } => names.push((resolver.watch(host), *port)),
+                Target::Name { host, port } => sources.push(Source::name(resolver, host, *port)),
+                Target::Srv { name } => sources.push(Source::service(resolver, name)),
             }
         }
         let carried = previous
@@ -102,7 +103,7 @@ impl Pool {
             name: name.to_owned(),
             config: config.clone(),
             fixed,
-            names,
+            sources,
             current: ArcSwap::from_pointee(Endpoints {
                 list: carried.unwrap_or_default(),
                 reason: Unavailable::Unresolved,
@@ -114,8 +115,8 @@ impl Pool {
             rebuilt: Condvar::new(),
         });
         let listener: Arc<dyn Listener> = pool.clone();
-        for (watched, _) in &pool.names {
-            watched.subscribe(Arc::downgrade(&listener) as Weak<dyn Listener>);
+        for source in &pool.sources {
+            source.subscribe(Arc::downgrade(&listener) as Weak<dyn Listener>);
         }
         // After subscribing, so that no change falls between.
         pool.rebuild();
@@ -206,17 +207,21 @@ impl Pool {
         if self.has_endpoints() {
             return Readiness::Ready;
         }
-        let waiting: BTreeSet<&str> = self
-            .names
-            .iter()
-            .filter(|(watched, _)| watched.state() == State::Unresolved)
-            .map(|(watched, _)| watched.host())
-            .collect();
+        let waiting = self.waiting();
         if waiting.is_empty() {
             Readiness::Ready
         } else {
-            Readiness::Waiting(waiting.into_iter().map(str::to_owned).collect())
+            Readiness::Waiting(waiting.into_iter().collect())
         }
+    }
+
+    /// The names that have not been answered yet.
+    fn waiting(&self) -> BTreeSet<String> {
+        let mut names = BTreeSet::new();
+        for source in &self.sources {
+            source.waiting(&mut names);
+        }
+        names
     }
 
     /// Blocks until the pool is ready, at the longest until `deadline`; false when the deadline came
@@ -260,15 +265,16 @@ impl Pool {
     fn rebuild(&self) {
         let _guard = self.lock();
         let mut addresses: BTreeSet<Address> = self.fixed.iter().cloned().collect();
-        let mut reason = Unavailable::Empty;
-        for (watched, port) in &self.names {
-            let answer = watched.answer();
-            if answer.state == State::Unresolved {
-                reason = Unavailable::Unresolved;
-            }
-            let with_port = |ip: &_| Address::Tcp(SocketAddr::new(*ip, *port));
-            addresses.extend(answer.addresses.iter().map(with_port));
-        }
+        let found: Vec<Found> = self.sources.iter().flat_map(Source::addresses).collect();
+        // Who stands in for others is there when nobody else is.
+        let anybody = !addresses.is_empty() || found.iter().any(|one| !one.backup);
+        let found = found.iter().filter(|one| !(one.backup && anybody));
+        addresses.extend(found.map(|one| Address::Tcp(one.address)));
+        let reason = if self.waiting().is_empty() {
+            Unavailable::Empty
+        } else {
+            Unavailable::Unresolved
+        };
         let current = self.current.load();
         let known = |address: &Address| {
             let found = current.list.iter().find(|e| e.location() == address);

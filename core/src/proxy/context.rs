@@ -23,6 +23,7 @@ use super::{
     deadline::Deadlines,
     gates::CorsReply,
     hygiene::Seen,
+    mirror::Collecting,
 };
 use crate::{
     metrics::{InFlight, UpstreamError},
@@ -74,6 +75,8 @@ pub(super) struct State {
     pub(super) is_local: bool,
     /// Whether the hooks for a whole body have run: they run once.
     pub(super) body_hooks_done: bool,
+    /// Whether it is known if the request is copied: `.mirror` picks once.
+    pub(super) mirror_decided: bool,
     /// What few requests need.
     pub(super) rare: Option<Box<Rare>>,
 }
@@ -111,6 +114,8 @@ pub(super) struct Rare {
     pub(super) request_body: Option<RequestBody>,
     /// The body of the upstream's response, while hooks have it.
     pub(super) response_body: Option<ResponseBody>,
+    /// A copy of the request that is put together.
+    pub(super) mirror: Option<Collecting>,
     /// Codes the body of the upstream's response.
     pub(super) compressing: Option<Compressing>,
     /// When the header of the upstream's response was there.
@@ -196,6 +201,7 @@ impl Context {
                 has_response: false,
                 is_local: false,
                 body_hooks_done: false,
+                mirror_decided: false,
                 rare: None,
             }),
         }

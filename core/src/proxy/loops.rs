@@ -7,7 +7,7 @@
 use edgewright_script::outbound::{CallFailure, CallFailureKind, Outgoing, Reply};
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-const CDN_LOOP: HeaderName = HeaderName::from_static("cdn-loop");
+pub(super) const CDN_LOOP: HeaderName = HeaderName::from_static("cdn-loop");
 
 /// What this proxy calls itself there.
 const NAME: &str = "edgewright";
@@ -19,6 +19,22 @@ const MOST: usize = 3;
 /// Says in `calls` which hooks stand behind them, as the `request` tells; or answers them in place
 /// of the services when these are too many.
 pub(crate) fn mark(calls: &mut [Outgoing], request: &HeaderMap) -> Option<Vec<Reply>> {
+    let Some(value) = passed(request) else {
+        let failure = CallFailure {
+            kind: CallFailureKind::Unavailable,
+            message: format!("{MOST} hooks already stand behind this request: it goes in circles"),
+        };
+        return Some(calls.iter().map(|_| Err(failure.clone())).collect());
+    };
+    for call in calls {
+        call.headers.push((CDN_LOOP, value.clone()));
+    }
+    None
+}
+
+/// What a request says that is made because of another one, whose header `request` is; `None` when
+/// it goes in circles.
+pub(super) fn passed(request: &HeaderMap) -> Option<HeaderValue> {
     let mut passed = String::new();
     for value in request.get_all(CDN_LOOP) {
         // What is no text was made by nobody who keeps to the rules: it stands for itself.
@@ -30,18 +46,10 @@ pub(crate) fn mark(calls: &mut [Outgoing], request: &HeaderMap) -> Option<Vec<Re
         .filter(|name| name.split(';').next().unwrap_or("").trim() == NAME)
         .count();
     if hooks >= MOST {
-        let failure = CallFailure {
-            kind: CallFailureKind::Unavailable,
-            message: format!("{hooks} hooks already stand behind this request: it goes in circles"),
-        };
-        return Some(calls.iter().map(|_| Err(failure.clone())).collect());
+        return None;
     }
     passed += NAME;
-    let value = HeaderValue::try_from(passed).unwrap_or(HeaderValue::from_static(NAME));
-    for call in calls {
-        call.headers.push((CDN_LOOP, value.clone()));
-    }
-    None
+    Some(HeaderValue::try_from(passed).unwrap_or(HeaderValue::from_static(NAME)))
 }
 
 #[cfg(test)]

@@ -28,6 +28,7 @@ pub mod hygiene;
 mod local;
 mod log;
 pub(crate) mod loops;
+mod mirror;
 mod path;
 mod presence;
 mod retry;
@@ -55,6 +56,7 @@ pub(crate) use auth::{ForwardAnswers, verify_password};
 pub(crate) use bodies::kept_bytes;
 pub(crate) use client::is_trusted;
 pub use context::Context;
+pub(crate) use mirror::in_flight as mirrors_in_flight;
 
 use crate::{
     generation::Generation,
@@ -193,7 +195,7 @@ impl ProxyHttp for Edge {
 
     async fn upstream_request_filter(
         &self,
-        _session: &mut Session,
+        session: &mut Session,
         upstream: &mut RequestHeader,
         context: &mut Context,
     ) -> Result<()> {
@@ -203,6 +205,7 @@ impl ProxyHttp for Edge {
             refused(400)
         })?;
         connection::say_last(state, upstream);
+        mirror::prepare(session, handle, state, upstream);
         Ok(())
     }
 
@@ -227,13 +230,14 @@ impl ProxyHttp for Edge {
                 return Ok(());
             }
         }
-        let Some(chunk) = body else {
-            return Ok(());
-        };
-        context.state.body_bytes += chunk.len() as u64;
-        if context.state.body_bytes > context.state.most_body {
-            gates::count_long_body(&context.handle, context.state.route);
+        let Context { handle, state, .. } = context;
+        state.body_bytes += body.as_ref().map_or(0, |chunk| chunk.len() as u64);
+        if state.body_bytes > state.most_body {
+            gates::count_long_body(handle, state.route);
             return Err(Error::new_down(ErrorType::HTTPStatus(413)));
+        }
+        if state.mirror_decided {
+            mirror::pass(handle, state, body.as_ref(), end);
         }
         Ok(())
     }
@@ -446,6 +450,9 @@ impl ProxyHttp for Edge {
             && !context.state.answered
         {
             self.tell(error, status, duration, context);
+        }
+        if context.state.mirror_decided {
+            mirror::finish(&context.handle, &mut context.state);
         }
         if log::has_hooks(&context.handle, &context.state) {
             let Context { handle, state, .. } = context;

@@ -7,6 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use crate::scenario::Script;
 use crate::support::ports;
 use crate::support::upstream::{Action, Seen, Upstream, answer};
+use crate::support::wait::SOON;
 
 /// By the names of the pools.
 pub struct Pools(BTreeMap<String, Pool>);
@@ -49,6 +50,14 @@ impl Pools {
         self.0
             .iter()
             .map(|(name, pool)| (name.as_str(), pool.address))
+    }
+
+    /// Waits until so many requests have reached a pool since [`Pools::take`].
+    pub fn wait(&self, name: &str, count: usize) {
+        let upstream = self.0[name].upstream.as_ref();
+        upstream
+            .expect("a pool that is not down")
+            .wait_hits(count, SOON);
     }
 
     /// What has reached each since this was asked last.

@@ -188,6 +188,9 @@ fn try_one(
             kept.insert(name.clone(), answer.text());
         }
     }
+    for (name, count) in &exchange.copies {
+        pools.wait(name, *count);
+    }
     let seen = pools.take();
     check_shares(exchange, &seen, &mut wrong);
     check_upstream(exchange, &seen, &mut wrong);

@@ -94,6 +94,9 @@ pub struct Exchange {
     /// How many of `times` each pool got: at least, at most.
     #[serde(default)]
     pub shares: BTreeMap<String, (usize, usize)>,
+    /// How many each pool gets in all, now or a little later: copies, which no answer waits for.
+    #[serde(default)]
+    pub copies: BTreeMap<String, usize>,
 }
 
 fn once() -> usize {

@@ -14,7 +14,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use hickory_proto::op::{Message, MessageType, ResponseCode};
-use hickory_proto::rr::rdata::{CNAME, SOA};
+use hickory_proto::rr::rdata::{CNAME, SOA, SRV};
 use hickory_proto::rr::{Name, RData, Record, RecordType};
 
 /// What the server says about one name and type. A name that has an answer for another type only
@@ -23,6 +23,13 @@ use hickory_proto::rr::{Name, RData, Record, RecordType};
 pub enum Answer {
     /// Address records in this order. Those of the other family than the asked one are left out.
     Records { ips: Vec<IpAddr>, ttl: u32 },
+    /// Address records, each with a time to live of its own.
+    Each(Vec<(IpAddr, u32)>),
+    /// SRV records: priority, weight, port, target (absolute, `.` for none).
+    Servers {
+        list: Vec<(u16, u16, u16, String)>,
+        ttl: u32,
+    },
     /// An alias, and the addresses of its target in the same message.
     Alias {
         target: String,
@@ -38,6 +45,10 @@ pub enum Answer {
     ServFail,
     /// The server doesn't want to say.
     Refused,
+    /// The server doesn't understand the question.
+    FormErr,
+    /// Over UDP an answer that is cut off, and over TCP the connection is closed.
+    Truncated,
     /// Nothing is sent back.
     Silence,
 }
@@ -123,6 +134,17 @@ impl DnsServer {
         self.set(name, RecordType::A, Answer::Records { ips, ttl });
     }
 
+    /// A shorthand: SRV records (priority, weight, port, target).
+    pub fn set_srv(&self, name: &str, ttl: u32, list: &[(u16, u16, u16, &str)]) {
+        let list = list
+            .iter()
+            .map(|(priority, weight, port, target)| {
+                (*priority, *weight, *port, (*target).to_owned())
+            })
+            .collect();
+        self.set(name, RecordType::SRV, Answer::Servers { list, ttl });
+    }
+
     /// All questions so far, names in lower case without a trailing dot.
     pub fn queries(&self) -> Vec<(String, RecordType)> {
         self.shared.script.lock().unwrap().queries.clone()
@@ -192,6 +214,10 @@ fn serve_udp(socket: &UdpSocket, shared: &Shared) {
             continue;
         };
         let mut bytes = response.to_vec().unwrap();
+        if response.metadata.truncation {
+            let _ = socket.send_to(&bytes, peer);
+            continue;
+        }
         if bytes.len() > usize::from(limit) {
             bytes = response.truncate().to_vec().unwrap();
         }
@@ -219,6 +245,9 @@ fn answer_tcp(mut stream: &TcpStream, shared: &Shared) -> io::Result<()> {
     stream.read_exact(&mut query)?;
     let query = Message::from_vec(&query).map_err(io::Error::other)?;
     if let Some(response) = respond(&query, shared, None) {
+        if response.metadata.truncation {
+            return Err(io::ErrorKind::ConnectionAborted.into());
+        }
         let bytes = response.to_vec().map_err(io::Error::other)?;
         let length = u16::try_from(bytes.len()).map_err(io::Error::other)?;
         stream.write_all(&length.to_be_bytes())?;
@@ -259,6 +288,21 @@ fn respond(query: &Message, shared: &Shared, udp_payload: Option<u16>) -> Option
     let name = question.name().clone();
     match answer {
         Answer::Records { ips, ttl } => add(&mut response, &name, key.1, &ips, ttl),
+        Answer::Each(ips) => {
+            for (ip, ttl) in ips {
+                add(&mut response, &name, key.1, &[ip], ttl);
+            }
+        }
+        Answer::Servers { list, ttl } => {
+            for (priority, weight, port, target) in list {
+                let target = match normal(&target).as_str() {
+                    "" => Name::root(),
+                    target => format!("{target}.").parse().unwrap(),
+                };
+                let data = RData::SRV(SRV::new(priority, weight, port, target));
+                response.add_answer(Record::from_rdata(name.clone(), ttl, data));
+            }
+        }
         Answer::Alias {
             target,
             alias_ttl,
@@ -280,6 +324,8 @@ fn respond(query: &Message, shared: &Shared, udp_payload: Option<u16>) -> Option
         Answer::NoData => {}
         Answer::ServFail => response.metadata.response_code = ResponseCode::ServFail,
         Answer::Refused => response.metadata.response_code = ResponseCode::Refused,
+        Answer::FormErr => response.metadata.response_code = ResponseCode::FormErr,
+        Answer::Truncated => response.metadata.truncation = true,
         Answer::Silence => return None,
     }
     Some(response)

@@ -102,6 +102,7 @@ struct Shared {
     handler: Box<Handler>,
     requests: Mutex<Vec<Seen>>,
     accepted: AtomicUsize,
+    serving: AtomicUsize,
     stopping: AtomicBool,
     open: Mutex<Vec<TcpStream>>,
 }
@@ -131,6 +132,7 @@ impl Upstream {
             handler: Box::new(handler),
             requests: Mutex::default(),
             accepted: AtomicUsize::new(0),
+            serving: AtomicUsize::new(0),
             stopping: AtomicBool::new(false),
             open: Mutex::default(),
         });
@@ -197,6 +199,11 @@ impl Upstream {
         self.shared.accepted.load(Ordering::SeqCst)
     }
 
+    /// How many connections are open now, as far as this side knows.
+    pub fn open_connections(&self) -> usize {
+        self.shared.serving.load(Ordering::SeqCst)
+    }
+
     /// Waits until `hits` requests have arrived.
     pub fn wait_hits(&self, hits: usize, limit: Duration) {
         wait::until("requests at the upstream", limit, || self.hits() >= hits);
@@ -228,11 +235,13 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
             shared.open.lock().unwrap().push(copy);
         }
         let shared = Arc::clone(shared);
+        shared.serving.fetch_add(1, Ordering::SeqCst);
         std::thread::spawn(move || {
             let mut stream = stream;
             // A broken connection is the other side's doing; what arrived is on record.
             let _ = serve(&mut stream, connection, &shared);
             let _ = stream.shutdown(Shutdown::Both);
+            shared.serving.fetch_sub(1, Ordering::SeqCst);
         });
     }
 }

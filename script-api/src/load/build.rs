@@ -7,7 +7,7 @@ use rhai::AST;
 
 use super::{
     Inputs,
-    draft::{AuthDraft, DestinationDraft, Draft, HookDraft, RouteDraft, SiteDraft},
+    draft::{AuthDraft, DestinationDraft, Draft, HookDraft, MirrorDraft, RouteDraft, SiteDraft},
     gate_draft::GateNames,
     order::arrange,
 };
@@ -17,7 +17,7 @@ use crate::{
     frozen::Function,
     program::{
         Auth, Background, BodyHook, Destination, ForwardAuth, Hook, HookId, HookKind, Later,
-        PoolDeclaration, PoolId, Program, Route, SiteId, Split,
+        Mirror, PoolDeclaration, PoolId, Program, Route, SiteId, Split,
     },
     router::{HostPattern, HostRouter, PatternError, Template},
     source::Source,
@@ -300,6 +300,7 @@ impl Builder<'_> {
         let gates = draft
             .gates
             .build(&label, &draft.methods, &mut self.gate_names);
+        let mirror = self.mirror(draft.mirror, &destination)?;
         let auth = self.auth(draft.auth)?;
         Some(Route {
             label,
@@ -323,8 +324,35 @@ impl Builder<'_> {
             timeout: draft.timeout,
             retries: draft.retries,
             compress: draft.compress.map(Box::new),
+            mirror,
             auth,
         })
+    }
+
+    /// `None` when it names a pool that does not exist, or there is nothing to copy.
+    fn mirror(
+        &mut self,
+        draft: Option<MirrorDraft>,
+        destination: &Destination,
+    ) -> Option<Option<Mirror>> {
+        let Some(MirrorDraft { pool, place, rules }) = draft else {
+            return Some(None);
+        };
+        let local = matches!(
+            destination,
+            Destination::Respond(_) | Destination::RespondFunction(_) | Destination::Redirect(..)
+        );
+        if local {
+            self.error(
+                &place,
+                "the route answers itself: there is no request to copy",
+            )
+            .help =
+                Some("`.mirror` copies what goes to a pool; give the route a `.to(..)`".to_owned());
+            return None;
+        }
+        let pool = self.pool(&pool, &place)?;
+        Some(Some(Mirror { pool, rules }))
     }
 
     /// `None` when it names a pool that does not exist.

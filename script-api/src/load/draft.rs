@@ -11,7 +11,7 @@ use crate::{
     frozen::{Frozen, Function},
     jwt::Jwks,
     program::{
-        BasicAuth, Compress, Condition, ForwardRules, HeaderChange, HookKind, JwtAuth,
+        BasicAuth, Compress, Condition, ForwardRules, HeaderChange, HookKind, JwtAuth, MirrorRules,
         PoolDeclaration, Retries,
     },
     router::{HostPattern, Pattern, Substitution},
@@ -85,7 +85,16 @@ pub(super) struct RouteDraft {
     pub(super) timeout: Option<Duration>,
     pub(super) retries: Option<Retries>,
     pub(super) compress: Option<Compress>,
+    pub(super) mirror: Option<MirrorDraft>,
     pub(super) auth: AuthDraft,
+}
+
+/// A pool that gets copies of requests.
+#[derive(Debug)]
+pub(super) struct MirrorDraft {
+    pub(super) pool: String,
+    pub(super) place: Place,
+    pub(super) rules: MirrorRules,
 }
 
 /// Who may use a route.

@@ -17,6 +17,7 @@ mod gate_dsl;
 mod hook_dsl;
 mod inputs;
 mod link;
+mod mirror_dsl;
 mod options;
 mod order;
 mod retries_dsl;
@@ -163,6 +164,7 @@ fn engine(inputs: &Inputs, draft: &SharedDraft) -> Engine {
     gate_dsl::register(&mut engine);
     compress_dsl::register(&mut engine);
     retries_dsl::register(&mut engine);
+    mirror_dsl::register(&mut engine);
     auth_dsl::register(&mut engine);
     forward_dsl::register(&mut engine);
     inputs::register(&mut engine, inputs, draft);

@@ -89,6 +89,7 @@ fn add_route(
         timeout: None,
         retries: None,
         compress: None,
+        mirror: None,
         auth: AuthDraft::default(),
     });
     RouteHandle {

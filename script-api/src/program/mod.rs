@@ -6,6 +6,7 @@ mod compress;
 mod condition;
 mod gates;
 mod matching;
+mod mirror;
 mod phases;
 mod retries;
 mod route;
@@ -19,6 +20,7 @@ pub use gates::{
     answer as gate_answer,
 };
 pub use matching::{Found, Match};
+pub use mirror::{Mirror, MirrorRules};
 pub use phases::Need;
 pub use retries::{MOST_RETRIES, Retries, RetryCause, RetryOn};
 pub use route::{Destination, HeaderChange, Route, Split};

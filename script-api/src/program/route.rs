@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http::{HeaderName, HeaderValue, StatusCode};
 
-use super::{Auth, Compress, Condition, Gates, HookId, Later, PoolId, Retries, SiteId};
+use super::{Auth, Compress, Condition, Gates, HookId, Later, Mirror, PoolId, Retries, SiteId};
 use crate::{
     answer::Answer,
     diagnostic::Place,
@@ -56,6 +56,8 @@ pub struct Route {
     pub retries: Option<Retries>,
     /// Which of its responses are compressed.
     pub compress: Option<Box<Compress>>,
+    /// Which of its requests are copied, and where to.
+    pub mirror: Option<Mirror>,
     /// Who may use it: asked before any hook.
     pub auth: Option<Box<Auth>>,
 }

@@ -232,6 +232,16 @@ pub(super) const FILTERS: Group = Group {
         ),
         Entry::new(
             LoadTime,
+            &[
+                "mirror(pool: text, percent: number) -> Route",
+                "mirror(pool: text, options: map) -> Route",
+            ],
+            "Copies a share of the requests to another pool, whose answers nobody sees. Options: `percent` (100), \
+             `body` (`\"64KiB\"`; a request with a longer one is not copied), `timeout` (`\"5s\"`). See \
+             [upstreams.md](upstreams.md#mirroring).",
+        ),
+        Entry::new(
+            LoadTime,
             &["compress() -> Route", "compress(options: map) -> Route"],
             "Compresses responses for clients that want it. Options: `min` (`\"1KiB\"`), `types` (media types, `\"text/*\"`), \
              `codings` (`[\"zstd\", \"br\", \"gzip\"]`, the preferred one first).",

@@ -22,6 +22,12 @@ pub enum Target {
         /// Not 0.
         port: u16,
     },
+    /// `srv:_http._tcp.web.default.svc`: the servers that the SRV records of this name say, each
+    /// with its own port (RFC 2782).
+    Srv {
+        /// As written; a trailing dot means that no search domain is tried.
+        name: String,
+    },
     /// `unix:/run/app.sock`: an absolute path.
     Unix(PathBuf),
 }
@@ -35,8 +41,11 @@ pub enum TargetError {
     /// `http://host`.
     #[error("a target has no scheme and no path: write \"host:port\" instead of `{0}`")]
     Url(String),
-    /// `srv:name`.
-    #[error("targets from SRV records (`{0}`) are not supported: write \"host:port\"")]
+    /// `srv:_http._tcp.web:80`, `srv:`.
+    #[error(
+        "`{0}` is no service: write \"srv:NAME\", such as \"srv:_http._tcp.web.default.svc\", without a \
+         port, which its records say"
+    )]
     Srv(String),
     /// `host`.
     #[error("`{0}` has no port: write \"{0}:8080\"")]
@@ -76,8 +85,12 @@ impl FromStr for Target {
             }
             return Ok(Self::Unix(path.into()));
         }
-        if text.starts_with("srv:") {
-            return Err(TargetError::Srv(text.to_string()));
+        if let Some(name) = text.strip_prefix("srv:") {
+            return is_host_name(name)
+                .then(|| Self::Srv {
+                    name: name.to_string(),
+                })
+                .ok_or_else(|| TargetError::Srv(text.to_string()));
         }
         if text.contains('/') {
             return Err(TargetError::Url(text.to_string()));
@@ -145,7 +158,30 @@ impl fmt::Display for Target {
         match self {
             Self::Address(address) => address.fmt(f),
             Self::Name { host, port } => write!(f, "{host}:{port}"),
+            Self::Srv { name } => write!(f, "srv:{name}"),
             Self::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+impl Target {
+    /// What `Host` says in a request that is made for this target: host and port; for a service, its
+    /// name without the labels that say which service it is (`_http._tcp`), since they are no part of
+    /// a host's name.
+    #[must_use]
+    pub fn authority(&self) -> String {
+        match self {
+            Self::Unix(_) => "localhost".to_owned(),
+            Self::Srv { name } => {
+                let labels = name.trim_end_matches('.').split('.');
+                let host: Vec<&str> = labels.skip_while(|label| label.starts_with('_')).collect();
+                if host.is_empty() {
+                    "localhost".to_owned()
+                } else {
+                    host.join(".")
+                }
+            }
+            Self::Address(_) | Self::Name { .. } => self.to_string(),
         }
     }
 }
@@ -166,6 +202,8 @@ mod tests {
             "web.example.com.:1",
             "_http.web-1.internal:80",
             "unix:/run/app.sock",
+            "srv:_http._tcp.web.default.svc.cluster.local",
+            "srv:web.service.consul.",
         ] {
             assert_eq!(text.parse::<Target>().unwrap().to_string(), text);
         }
@@ -190,7 +228,12 @@ mod tests {
             ("", "a target can't be empty"),
             ("http://web:80", "no scheme and no path"),
             ("web:80/api", "no scheme and no path"),
-            ("srv:_http._tcp.web", "SRV records (`srv:_http._tcp.web`)"),
+            (
+                "srv:_http._tcp.web:80",
+                "`srv:_http._tcp.web:80` is no service",
+            ),
+            ("srv:", "`srv:` is no service: write \"srv:NAME\""),
+            ("srv:a b", "`srv:a b` is no service"),
             ("web", "`web` has no port: write \"web:8080\""),
             ("10.0.0.1", "`10.0.0.1` has no port"),
             ("[fd00::1]", "`[fd00::1]` has no port"),
@@ -219,6 +262,20 @@ mod tests {
         ] {
             let error = text.parse::<Target>().unwrap_err().to_string();
             assert!(error.contains(expected), "{text:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn the_authority_of_a_service_is_a_host() {
+        for (text, authority) in [
+            ("web:80", "web:80"),
+            ("[fd00::1]:8080", "[fd00::1]:8080"),
+            ("srv:_http._tcp.web.svc.", "web.svc"),
+            ("srv:web.service.consul", "web.service.consul"),
+            ("srv:_http._tcp", "localhost"),
+            ("unix:/run/app.sock", "localhost"),
+        ] {
+            assert_eq!(text.parse::<Target>().unwrap().authority(), authority);
         }
     }
 

@@ -74,8 +74,8 @@ fn pools_are_checked() {
             "2:19: `b` has no port: write \"b:8080\"",
         ),
         (
-            "[pools.web]\ntargets = [\"srv:a\"]",
-            "2:12: targets from SRV records (`srv:a`) are not supported",
+            "[pools.web]\ntargets = [\"srv:a:80\"]",
+            "2:12: `srv:a:80` is no service: write \"srv:NAME\"",
         ),
         (
             "[pools.web]\ntargets = [\"a:1\", \"a:1\"]",

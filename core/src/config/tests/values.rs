@@ -60,6 +60,7 @@ min_ttl = "500ms"
 max_ttl = "1m"
 hold_empty = "0s"
 startup_timeout = "0s"
+allow = ["169.254.1.0/24", "fd00:ec2::1"]
 
 [limits]
 request_header = "16KiB"
@@ -71,6 +72,7 @@ keepalive_timeout = "1m 1s"
 request_read_timeout = "4s"
 response_write_timeout = "5s"
 password_checks = 7
+mirrors = 9
 
 [script]
 operations = 1000
@@ -171,6 +173,10 @@ fn every_key_reaches_the_model() {
             max_ttl: seconds(60),
             hold_empty: Duration::ZERO,
             startup_timeout: Duration::ZERO,
+            allow: vec![
+                "169.254.1.0/24".parse().unwrap(),
+                "fd00:ec2::1/128".parse().unwrap(),
+            ],
         },
         limits: Limits {
             request_header: 16 * 1024,
@@ -182,6 +188,7 @@ fn every_key_reaches_the_model() {
             request_read_timeout: seconds(4),
             response_write_timeout: seconds(5),
             password_checks: 7,
+            mirrors: 9,
         },
         script: ScriptLimits {
             operations: 1000,
@@ -371,6 +378,11 @@ fn mistakes_have_a_place_and_a_way_out() {
         (
             "[dns]\nservers = [\"10.0.0.10\"]",
             "2:12: \"10.0.0.10\" is no address (write IP:port, such as \"10.0.0.10:53\")",
+        ),
+        (
+            "[dns]\nallow = [\"169.254.1.1/24\"]",
+            "2:10: \"169.254.1.1/24\" has bits outside its prefix (write \"169.254.1.0/24\" for the \
+             network or \"169.254.1.1\" for the address)",
         ),
         (
             "[files]\nallow = [\"secrets\"]",

@@ -52,6 +52,59 @@ fn silence_keeps_the_last_good_addresses() {
 }
 
 #[test]
+fn formerr_keeps_the_last_good_addresses() {
+    keeps_the_last_good_addresses(Scripted::FormErr, "error");
+}
+
+#[test]
+fn a_cut_off_answer_that_tcp_does_not_complete_keeps_the_last_good_addresses() {
+    keeps_the_last_good_addresses(Scripted::Truncated, "error");
+}
+
+#[test]
+fn a_silent_server_is_asked_as_often_as_is_configured() {
+    let server = DnsServer::start();
+    server.set("web.test", RecordType::A, Scripted::Silence);
+    let config = Dns {
+        timeout: millis(50),
+        attempts: 3,
+        ..settings(&server)
+    };
+    let environment = Environment {
+        backoff_min: LIMIT,
+        backoff_max_unresolved: LIMIT,
+        ..environment()
+    };
+    let resolver = Resolver::start_in(&config, environment).unwrap();
+    let web = resolver.watch("web.test");
+    wait_until("the failure", || web.failure().is_some());
+    assert_eq!(server.count("web.test", RecordType::A), 3);
+    let next = status(&resolver, "web.test").next_refresh_seconds.unwrap();
+    assert!(next > 0.0 && next <= LIMIT.as_secs_f64(), "{next}");
+}
+
+#[test]
+fn an_error_is_not_asked_for_again_at_once() {
+    for failure in [Scripted::ServFail, Scripted::Refused] {
+        let server = DnsServer::start();
+        server.set("web.test", RecordType::A, failure);
+        let config = Dns {
+            attempts: 3,
+            ..settings(&server)
+        };
+        let environment = Environment {
+            backoff_min: LIMIT,
+            backoff_max_unresolved: LIMIT,
+            ..environment()
+        };
+        let resolver = Resolver::start_in(&config, environment).unwrap();
+        let web = resolver.watch("web.test");
+        wait_until("the failure", || web.failure().is_some());
+        assert_eq!(server.count("web.test", RecordType::A), 1);
+    }
+}
+
+#[test]
 fn a_failing_aaaa_keeps_its_own_addresses() {
     let server = DnsServer::start();
     server.set_a("web.test", 0, &["10.0.0.1"]);

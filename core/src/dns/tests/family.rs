@@ -1,6 +1,9 @@
 //! The rules by themselves, with time as an argument.
 
-use super::super::family::{Event, Families, Family, Timing};
+use super::super::addresses::sift_outcome;
+use super::super::family::Families;
+use super::super::guard::Guard;
+use super::super::known::{Event, Known, Timing};
 use super::super::outcome::{Failure, LookupResult, Outcome};
 use super::*;
 
@@ -16,25 +19,28 @@ fn timing() -> Timing {
         empty_recheck: seconds(5),
         empty_recheck_max: seconds(30),
         empty_confirm: seconds(1),
+        new_server: seconds(5),
     }
 }
 
-fn found(list: &[&str], ttl: u64, candidate: usize) -> Outcome {
-    Outcome::Records {
-        addresses: ips(list),
+fn found(list: &[&str], ttl: u64, candidate: usize) -> Outcome<IpAddr> {
+    let outcome = Outcome::Records {
+        records: ips(list),
+        left_out: 0,
         ttl: Duration::from_secs(ttl),
         candidate,
-    }
+    };
+    sift_outcome(outcome, &Guard::default()).0
 }
 
-fn failed() -> Outcome {
+fn failed() -> Outcome<IpAddr> {
     Outcome::Failed(Failure {
         result: LookupResult::ServFail,
         detail: "SERVFAIL".to_owned(),
     })
 }
 
-fn nothing(negative_ttl: Option<u64>) -> Outcome {
+fn nothing(negative_ttl: Option<u64>) -> Outcome<IpAddr> {
     Outcome::Empty {
         no_such_name: true,
         negative_ttl: negative_ttl.map(Duration::from_secs),
@@ -45,7 +51,7 @@ fn nothing(negative_ttl: Option<u64>) -> Outcome {
 fn the_next_refresh_is_the_ttl_less_some_jitter() {
     let now = Instant::now();
     for (ttl, bound) in [(0, 1), (20, 20), (86_400, 300)] {
-        let step = Family::new().apply(found(&["10.0.0.1"], ttl, 0), now, &timing(), false);
+        let step = Known::new().apply(found(&["10.0.0.1"], ttl, 0), now, &timing(), false);
         let bound = Duration::from_secs(bound);
         assert!(
             step.next <= bound && step.next >= bound.mul_f64(0.9),
@@ -58,7 +64,7 @@ fn the_next_refresh_is_the_ttl_less_some_jitter() {
 #[test]
 fn failures_back_off_and_are_reported_once() {
     for (known, longest) in [(true, 30.0), (false, 5.0)] {
-        let mut family = Family::new();
+        let mut family = Known::new();
         let now = Instant::now();
         if known {
             family.apply(found(&["10.0.0.1"], 20, 0), now, &timing(), false);
@@ -78,7 +84,7 @@ fn failures_back_off_and_are_reported_once() {
 
 #[test]
 fn the_hold_ends_on_time() {
-    let mut family = Family::new();
+    let mut family = Known::new();
     let start = Instant::now();
     family.apply(found(&["10.0.0.1"], 5, 0), start, &timing(), false);
     let mut now = start;
@@ -98,7 +104,7 @@ fn the_hold_ends_on_time() {
 
 #[test]
 fn a_failure_in_between_starts_the_hold_anew() {
-    let mut family = Family::new();
+    let mut family = Known::new();
     let start = Instant::now();
     let later = |seconds| start + Duration::from_secs(seconds);
     family.apply(found(&["10.0.0.1"], 5, 0), start, &timing(), false);
@@ -112,6 +118,24 @@ fn a_failure_in_between_starts_the_hold_anew() {
 }
 
 #[test]
+fn a_clock_that_jumps_breaks_nothing() {
+    let now = Instant::now();
+    let mut family = Known::new();
+    family.apply(found(&["10.0.0.1"], 5, 0), now, &timing(), false);
+    // Backwards, as a virtual machine may after it was moved: the hold is not over.
+    family.apply(nothing(None), now, &timing(), false);
+    let before = now.checked_sub(Duration::from_secs(5)).unwrap_or(now);
+    let step = family.apply(nothing(None), before, &timing(), false);
+    assert!(family.found_at().is_some());
+    assert!(step.next <= Duration::from_secs(30), "{step:?}");
+    // Days forward: two answers have been there, so it is.
+    let after = now + Duration::from_secs(7 * 24 * 3600);
+    let step = family.apply(nothing(None), after, &timing(), false);
+    assert_eq!(family.found_at(), None);
+    assert_eq!(step.next, Duration::from_secs(5));
+}
+
+#[test]
 fn a_family_that_is_empty_beside_the_other_is_not_urgent() {
     let now = Instant::now();
     for (served, negative_ttl, expected) in [
@@ -121,7 +145,7 @@ fn a_family_that_is_empty_beside_the_other_is_not_urgent() {
         (true, Some(60), 60),
         (true, None, 30),
     ] {
-        let mut family = Family::new();
+        let mut family = Known::new();
         family.apply(nothing(negative_ttl), now, &timing(), served);
         let step = family.apply(nothing(negative_ttl), now, &timing(), served);
         assert_eq!(step.next, Duration::from_secs(expected));
@@ -130,7 +154,7 @@ fn a_family_that_is_empty_beside_the_other_is_not_urgent() {
 
 #[test]
 fn one_answer_is_not_believed_even_after_the_hold() {
-    let mut family = Family::new();
+    let mut family = Known::new();
     let start = Instant::now();
     let hasty = Timing {
         hold_empty: Duration::ZERO,
@@ -170,7 +194,7 @@ fn an_answer_that_is_too_large_is_reported_once() {
     let now = Instant::now();
     let addresses: Vec<String> = (0..1030).map(|n| format!("fd00::{n:x}")).collect();
     let list: Vec<&str> = addresses.iter().map(|a| &a[..]).skip(1).collect();
-    let mut family = Family::new();
+    let mut family = Known::new();
     let step = family.apply(found(&list, 5, 0), now, &timing(), false);
     assert_eq!(step.event, Some(Event::Capped { left_out: 5 }));
     let step = family.apply(found(&list, 5, 0), now, &timing(), false);

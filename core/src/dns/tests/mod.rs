@@ -8,7 +8,9 @@ mod empty;
 mod failure;
 mod family;
 mod refresh;
+mod refused;
 mod search;
+mod service;
 mod sharing;
 mod sources;
 mod unlisted;
@@ -69,6 +71,7 @@ fn environment() -> Environment {
         empty_recheck: millis(40),
         empty_recheck_max: millis(60),
         empty_confirm: millis(20),
+        new_server: millis(300),
         ..Environment::default()
     }
 }

@@ -122,6 +122,57 @@ fn aaaa_is_not_asked_without_ipv6() {
 }
 
 #[test]
+fn the_smallest_ttl_counts() {
+    let server = DnsServer::start();
+    let [one, two] = ["10.0.0.1", "10.0.0.2"].map(|ip| ip.parse().unwrap());
+    let answer = Scripted::Each(vec![(one, 300), (two, 20)]);
+    server.set("web.test", RecordType::A, answer);
+    let resolver = resolver(&server);
+    let web = resolver.watch("web.test");
+    wait_for(&web, &["10.0.0.1", "10.0.0.2"]);
+    let name = status(&resolver, "web.test");
+    assert_eq!(name.ttl_seconds, Some(20));
+    let next = name.next_refresh_seconds.unwrap();
+    assert!(next > 0.0 && next <= 20.0, "{next}");
+}
+
+#[test]
+fn another_ttl_is_followed() {
+    let server = DnsServer::start();
+    server.set_a("web.test", 0, &["10.0.0.1"]);
+    server.set_a("other.test", 0, &["10.0.0.9"]);
+    let resolver = resolver(&server);
+    let web = resolver.watch("web.test");
+    let _other = resolver.watch("other.test");
+    wait_for(&web, &["10.0.0.1"]);
+    let changes = Changes::of(&web);
+    server.set_a("web.test", 300, &["10.0.0.1"]);
+    wait_until("the longer one is known", || {
+        status(&resolver, "web.test").ttl_seconds == Some(300)
+    });
+    let asked = server.count("web.test", RecordType::A);
+    wait_for_queries(&server, "other.test", RecordType::A, 10);
+    assert_eq!(server.count("web.test", RecordType::A), asked);
+    assert_eq!(changes.count(), 0);
+}
+
+#[test]
+fn the_set_grows_and_shrinks() {
+    let server = DnsServer::start();
+    let resolver = resolver(&server);
+    let all = ["10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4"];
+    server.set_a("web.test", 0, &all[..1]);
+    let web = resolver.watch("web.test");
+    wait_for(&web, &all[..1]);
+    let changes = Changes::of(&web);
+    for size in [4, 2, 3, 1] {
+        server.set_a("web.test", 0, &all[..size]);
+        wait_for(&web, &all[..size]);
+    }
+    assert_eq!(changes.count(), 4);
+}
+
+#[test]
 fn the_ttl_of_an_alias_counts() {
     let server = DnsServer::start();
     let alias = Scripted::Alias {
