@@ -220,6 +220,7 @@ fn the_bounds_are_the_bounds() {
             "time" => "\"1000days\"",
             "size" => "\"100GiB\"",
             "number" => "100000000000",
+            "share" => "1.5",
             other => panic!("{path}: {other} has no bounds"),
         };
         let path = path.replace("NAME", "web");

@@ -141,6 +141,10 @@ fn describe<'a>(
                     [] => format!("{called} can't be called without arguments"),
                     types => format!("{called} can't be called with ({})", types.join(", ")),
                 };
+                if types.contains(&"a character") {
+                    return Diagnostic::error(message)
+                        .help("single quotes make a character: text stands in \"double quotes\"");
+                }
                 let method = types
                     .first()
                     .and_then(|of| reference::usage(Some(of), name));

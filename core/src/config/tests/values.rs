@@ -277,7 +277,7 @@ fn mistakes_have_a_place_and_a_way_out() {
         ),
         (
             "[[listeners]]\naddress = \"0.0.0.0:1\"\n[listeners.tls]\n",
-            "3:12: unknown key `tls` (the keys here are `address`)",
+            "3:12: unknown key `tls` (the keys here are `address`, `http2`, `proxy_protocol`)",
         ),
         (
             "[pools.web]\ntargets = [\"a:1\"]\n[pools.web.health]\npath = \"/\"",

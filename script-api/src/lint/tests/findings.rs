@@ -55,7 +55,7 @@ fn closures_that_keep_themselves() {
 fn wrong_numbers_of_arguments() {
     check(&[
         (
-            "fn f() { respond(1, 2, 3, 4) }",
+            "fn f() { respond(201, 2, 3, 4) }",
             "1:10: error: `respond` takes 1 or 2 arguments, not 4 (it is `respond(status: int) -> Answer` or \
              `respond(status: int, body: text | bytes | Body) -> Answer`)",
         ),
@@ -83,6 +83,20 @@ fn wrong_numbers_of_arguments() {
         (
             "fn bump(by) { this += by; } let n = 1; n.bump(1, 2, 3);",
             "1:42: error: `bump` takes 1 argument, not 3",
+        ),
+    ]);
+}
+
+#[test]
+fn statuses_that_there_are_not() {
+    check(&[
+        (
+            "fn hook(req) { respond(99) }",
+            "1:24: error: 99 is no status of a response; use 200 to 599",
+        ),
+        (
+            "fn hook(req) { redirect(200, \"/\") }",
+            "1:25: error: 200 is no redirect; use 301, 302, 303, 307 or 308",
         ),
     ]);
 }
@@ -286,18 +300,18 @@ fn answers_thrown_away() {
             "respond",
         ),
         (
-            "fn f(req) { switch req.path { \"/\" => respond(1), _ => () } return; }",
+            "fn f(req) { switch req.path { \"/\" => respond(200), _ => () } return; }",
             "1:38",
             "respond",
         ),
         (
-            "fn f(req) { try { respond(1); } catch { } () }",
+            "fn f(req) { try { respond(200); } catch { } () }",
             "1:19",
             "respond",
         ),
-        ("fn f(req) { { respond(1) } () }", "1:15", "respond"),
+        ("fn f(req) { { respond(200) } () }", "1:15", "respond"),
         (
-            "fn f(req) { let x = { respond(1); 2 }; x }",
+            "fn f(req) { let x = { respond(200); 2 }; x }",
             "1:23",
             "respond",
         ),

@@ -10,12 +10,12 @@ fn a_gate_that_ends_with_a_bool() {
         ("fn hook(req) { return true; }", "1:23"),
         ("fn hook(req) { req.header(\"x\") != () }", "1:16"),
         (
-            "fn hook(req) { if req.path == \"/\" { return false; } respond(1) }",
+            "fn hook(req) { if req.path == \"/\" { return false; } respond(200) }",
             "1:44",
         ),
         (
-            "fn hook(req) { if req.path == \"/\" { respond(1) } else { !req.header(\"a\").is_empty() } }",
-            "1:57",
+            "fn hook(req) { if req.path == \"/\" { respond(200) } else { !req.header(\"a\").is_empty() } }",
+            "1:59",
         ),
         (
             "fn hook(req) { switch req.path { \"/\" => true, _ => () } }",

@@ -36,23 +36,6 @@ fn what_is_only_read() {
 }
 
 #[test]
-fn statuses_that_there_are_not() {
-    check_hook(
-        HookKind::OnRequest,
-        &[
-            (
-                "fn hook(req) { respond(99) }",
-                "1:24: error: 99 is no status of a response; use 200 to 599",
-            ),
-            (
-                "fn hook(req) { redirect(200, \"/\") }",
-                "1:25: error: 200 is no redirect; use 301, 302, 303, 307 or 308",
-            ),
-        ],
-    );
-}
-
-#[test]
 fn what_belongs_to_the_top_level() {
     let message = "`rate` can't stand in an `on_request` hook: it belongs to the top level \
                    (move it there: hooks see its constants";
