@@ -234,7 +234,8 @@ fn second_time_held(gate: &Gate) -> Upstream {
         if nth == 1 {
             return match request.target().starts_with("/reset") {
                 true => Action::Hangup,
-                false => answer(503, &[], "busy"),
+                // A kept connection that breaks would be another case.
+                false => answer(503, &[("Connection", "close")], "busy"),
             };
         }
         gate.pass(3 * SOON);
