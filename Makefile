@@ -66,6 +66,12 @@ bench-hooks: ## what a hook costs by itself, and what threads share in it
 	$(BENCH_BUILD)
 	$(BENCH) hooks --json $(TARGET)/hooks.json
 
+.PHONY: bench-outage
+bench-outage: ## what clients notice of a dying and of a slow target, beside nginx and HAProxy (10 minutes)
+	@scripts/install.sh bench
+	$(BENCH_BUILD)
+	$(BENCH) outage --json $(TARGET)/outage.json
+
 .PHONY: image
 image: ## the container image
 	IMAGE=$(IMAGE) PROFILE=$(PROFILE) scripts/image.sh

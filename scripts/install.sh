@@ -47,6 +47,7 @@ needs_of() {
         needs_of test
         need wrk wrk
         need valgrind valgrind
+        need haproxy haproxy
         ;;
     base-images)
         need debootstrap debootstrap

@@ -14,6 +14,7 @@ use crate::hooks;
 use crate::instructions::{self, Counter};
 use crate::interrupt::Interrupt;
 use crate::nginx;
+use crate::outage;
 use crate::peers::{ALL, FLOOR, Field, Peer, Programs};
 use crate::placement::Placement;
 use crate::report::Skipped;
@@ -35,6 +36,8 @@ enum Action {
     Instructions(InstructionOptions),
     /// What a hook costs by itself, without sockets, and what threads share in it.
     Hooks(hooks::Options),
+    /// Errors and latency while one of three targets dies and another becomes slow.
+    Outage(outage::Options),
     /// What `hooks` runs under callgrind.
     #[command(hide = true)]
     HookLoop(hooks::LoopOptions),
@@ -102,6 +105,7 @@ pub fn execute(cli: Cli) -> Result<()> {
         Action::Run(options) => run::run(&options, interrupt),
         Action::Instructions(options) => count_instructions(&options, interrupt),
         Action::Hooks(options) => hooks::run(&options, interrupt),
+        Action::Outage(options) => outage::run(&options, &interrupt),
         Action::HookLoop(options) => hooks::run_loop(&options),
         Action::HookTrace(options) => hooks::run_trace(&options),
     }
@@ -246,13 +250,18 @@ fn raise_open_files() -> Result<()> {
 }
 
 fn find_nginx() -> Result<PathBuf> {
+    find_program("nginx")
+        .context("nginx is not installed (Debian: apt-get install nginx libnginx-mod-http-lua)")
+}
+
+/// A program of this name in PATH or where distributions put servers.
+pub(crate) fn find_program(name: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
-    // An ordinary user's PATH often lacks the folder where distributions put it.
+    // An ordinary user's PATH often lacks that folder.
     env::split_paths(&path)
         .chain([PathBuf::from("/usr/sbin")])
-        .map(|folder| folder.join("nginx"))
+        .map(|folder| folder.join(name))
         .find(|file| file.is_file())
-        .context("nginx is not installed (Debian: apt-get install nginx libnginx-mod-http-lua)")
 }
 
 #[cfg(test)]

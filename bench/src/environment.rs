@@ -80,7 +80,7 @@ pub(crate) fn other_profile(program: &Path) -> Option<String> {
 }
 
 /// The first line that a program prints about itself. Exit codes differ, so they don't count.
-fn first_line(program: &Path, argument: &str) -> String {
+pub(crate) fn first_line(program: &Path, argument: &str) -> String {
     Command::new(program)
         .arg(argument)
         .stdin(Stdio::null())

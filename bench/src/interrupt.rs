@@ -46,6 +46,12 @@ impl Interrupt {
         Self(Arc::default())
     }
 
+    /// One whose signal is there already.
+    #[cfg(test)]
+    pub(crate) fn arrived() -> Self {
+        Self(Arc::new(AtomicBool::new(true)))
+    }
+
     /// An error once a signal has arrived.
     pub(crate) fn check(&self) -> Result<(), Interrupted> {
         if self.is_set() {

@@ -17,6 +17,7 @@ mod instructions;
 mod interrupt;
 mod load;
 mod nginx;
+mod outage;
 mod peers;
 mod placement;
 mod ports;

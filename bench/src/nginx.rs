@@ -82,7 +82,12 @@ pub(crate) fn command(nginx: &Path, dir: &Path, config: &str) -> Result<Command>
 
 /// What all configurations share. Nothing is written but errors; temporary files would go to the
 /// run's own folder, since an unprivileged user can't write to the compiled-in ones.
-fn main_context(workers: usize, connections: usize, modules: &str, http: &str) -> String {
+pub(crate) fn main_context(
+    workers: usize,
+    connections: usize,
+    modules: &str,
+    http: &str,
+) -> String {
     format!(
         "{modules}daemon off;\nworker_processes {workers};\npid nginx.pid;\nerror_log stderr warn;\n\
          events {{ worker_connections {connections}; }}\n\
