@@ -31,7 +31,7 @@ pub use auth::{AuthFilter, AuthOutcome};
 pub use family::CONTENT_TYPE;
 pub use latency::{HistogramSample, Latency};
 pub use limit::Limit;
-pub use pool::{ConnectFailure, PoolMetrics};
+pub use pool::{ConnectFailure, PoolMetrics, Stickiness};
 pub use refused::RefusedConnection;
 pub use registry::RETENTION;
 pub use route::RouteMetrics;

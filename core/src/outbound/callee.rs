@@ -42,8 +42,8 @@ impl<'a> Callee<'a> {
     pub(super) fn authority(&self) -> String {
         match *self {
             Callee::Pool { pool, .. } => match pool.config().targets.first() {
-                Some(Target::Unix(_)) | None => "localhost".to_owned(),
-                Some(target) => target.to_string(),
+                Some(first) if !matches!(first.target, Target::Unix(_)) => first.target.to_string(),
+                _ => "localhost".to_owned(),
             },
             Callee::Server { tls, host, port } => {
                 let implied = if tls { 443 } else { 80 };

@@ -22,6 +22,7 @@ mod set;
 mod status;
 #[cfg(test)]
 mod tests;
+mod tiers;
 mod wear;
 mod wish;
 
@@ -33,4 +34,5 @@ pub(crate) use introduction::introduce;
 pub use pool::{Pool, Readiness, Unavailable};
 pub use set::Pools;
 pub use status::{EndpointStatus, PoolStatus};
-pub use wish::Wish;
+pub(crate) use wish::OF_ADDRESS;
+pub use wish::{Wanted, Wish};

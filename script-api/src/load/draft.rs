@@ -11,8 +11,8 @@ use crate::{
     frozen::{Frozen, Function},
     jwt::Jwks,
     program::{
-        BasicAuth, Compress, Condition, ForwardRules, HeaderChange, HookKind, JwtAuth,
-        PoolDeclaration, Retries,
+        BasicAuth, Compress, Condition, ForwardRules, HashOn, HeaderChange, HookKind, JwtAuth,
+        PoolDeclaration, Retries, Sticky,
     },
     router::{HostPattern, Pattern, Substitution},
     source::Source,
@@ -85,6 +85,7 @@ pub(super) struct RouteDraft {
     pub(super) timeout: Option<Duration>,
     pub(super) retries: Option<Retries>,
     pub(super) compress: Option<Compress>,
+    pub(super) sticky: Option<(Sticky, Place)>,
     pub(super) auth: AuthDraft,
 }
 
@@ -107,7 +108,7 @@ pub(super) struct ForwardDraft {
 #[derive(Debug)]
 pub(super) enum DestinationDraft {
     Pool(String),
-    Split(Vec<(String, i64)>),
+    Split(Vec<(String, i64)>, Option<HashOn>),
     Function(Function),
     Respond(Answer),
     RespondFunction(Function),
