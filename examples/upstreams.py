@@ -1,7 +1,7 @@
 """The upstreams of an example, to try it with: in its folder, `python3 ../upstreams.py`.
 
-There is one for each pool of edgewright.toml, where its target says. It answers as requests.toml
-describes, or says what it got. Needs Python 3.11 or newer.
+There is one for each target of the pools in edgewright.toml, called as its pool; the second one of
+`web` is `web-2`. It answers as requests.toml describes, or says what it got. Needs Python 3.11 or newer.
 """
 
 import tomllib
@@ -59,11 +59,14 @@ def read(name):
 
 scripts = read("requests.toml").get("upstreams", {})
 for pool, settings in read("edgewright.toml").get("pools", {}).items():
-    script = scripts.get(pool, {})
-    if script.get("down"):
-        print(f"{pool} is down")
-        continue
-    host, port = settings["targets"][0].rsplit(":", 1)
-    server = ThreadingHTTPServer((host, int(port)), handler(pool, script.get("answers", [])))
-    Thread(target=server.serve_forever).start()
-    print(f"{pool} on {host}:{port}", flush=True)
+    for index, target in enumerate(settings["targets"]):
+        name = pool if index == 0 else f"{pool}-{index + 1}"
+        script = scripts.get(name, {})
+        if script.get("down"):
+            print(f"{name} is down")
+            continue
+        address = target["target"] if isinstance(target, dict) else target
+        host, port = address.rsplit(":", 1)
+        server = ThreadingHTTPServer((host, int(port)), handler(name, script.get("answers", [])))
+        Thread(target=server.serve_forever).start()
+        print(f"{name} on {host}:{port}", flush=True)

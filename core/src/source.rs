@@ -12,13 +12,13 @@ use edgewright_script::{
     diagnostic::{Diagnostic, Diagnostics},
     engine,
     load::{self, Inputs},
-    program::{PoolDeclaration, Program},
+    program::{PoolDeclaration, Program, TargetDeclaration},
     state::StateStore,
     values::{FileError, Files, ProgramFile},
 };
 
 use crate::{
-    config::{self, Config, Overrides, PoolConfig, ScriptLimits, Target},
+    config::{self, Config, Overrides, PoolConfig, PoolTarget, ScriptLimits, Target, TargetTraits},
     dns::Resolver,
     files::{Fingerprint, Folder},
     generation::{Generation, Parts},
@@ -236,7 +236,8 @@ fn all_pools(
     for declared in &program.pools {
         if let Some(targets) = &declared.targets {
             match declared_pool(declared, targets) {
-                Ok(pool) => {
+                Ok(mut pool) => {
+                    pool.own_zone = config.server.zone.as_deref().map(Into::into);
                     pools.insert(declared.name.clone(), pool);
                 }
                 Err(message) => findings.push(Diagnostic {
@@ -253,13 +254,29 @@ fn all_pools(
     }
 }
 
-fn declared_pool(declared: &PoolDeclaration, targets: &[String]) -> Result<PoolConfig, String> {
+fn declared_pool(
+    declared: &PoolDeclaration,
+    targets: &[TargetDeclaration],
+) -> Result<PoolConfig, String> {
     config::check_pool_name(&declared.name)?;
-    let targets = targets.iter().map(|text| {
+    let targets = targets.iter().map(|declared| {
+        let text = &declared.target;
         let target: Result<Target, _> = text.parse();
-        target.map_err(|error| format!("`{text}` is no target: {error}"))
+        let target = target.map_err(|error| format!("`{text}` is no target: {error}"))?;
+        if let Some(zone) = &declared.zone {
+            config::check_zone(zone)?;
+        }
+        let traits = TargetTraits {
+            weight: declared.weight,
+            backup: declared.backup,
+            zone: declared.zone.as_deref().map(Into::into),
+        };
+        Ok::<_, String>(PoolTarget { target, traits })
     });
-    targets.collect::<Result<Vec<_>, _>>().map(PoolConfig::new)
+    Ok(PoolConfig {
+        targets: targets.collect::<Result<_, _>>()?,
+        ..PoolConfig::new(Vec::new())
+    })
 }
 
 /// Where generations come from.

@@ -201,7 +201,8 @@ fn every_key_is_explained_once() {
 fn the_defaults_are_the_defaults() {
     let mut loaded = load(&example()).unwrap();
     let pool = loaded.pools.remove("web").unwrap();
-    assert_eq!(pool, PoolConfig::new(pool.targets.clone()));
+    let targets = pool.targets.iter().map(|target| target.target.clone());
+    assert_eq!(pool, PoolConfig::new(targets.collect()));
     assert!(loaded.pools.is_empty());
     loaded.file = None;
     assert_eq!(loaded, Config::default());

@@ -28,6 +28,7 @@ pub mod response;
 pub mod router;
 mod script_error;
 pub mod source;
+pub mod stable_hash;
 pub mod state;
 pub mod suggest;
 mod syntax;

@@ -145,6 +145,7 @@ impl Hooks for Interpreted {
                 }
                 Ok(Choice::Pool(_)) => Ok(Outcome::Pool(Pool::Blue)),
                 Ok(Choice::Answer(answer)) => Ok(Outcome::Answer(answer)),
+                Ok(Choice::Pick(_)) => bail!("the routing hook named a target"),
                 Ok(Choice::Split(_)) => bail!("the routing hook named several pools"),
                 Err(failure) => bail!("{failure}"),
             };

@@ -172,7 +172,8 @@ fn destination(program: &Program, destination: &Destination) -> String {
             let weights: Vec<String> = weights
                 .map(|(id, weight)| format!("{}:{weight}", pool(id)))
                 .collect();
-            weights.join(",")
+            let by = split.decided_by().map(|by| format!(" by {by}"));
+            weights.join(",") + by.as_deref().unwrap_or_default()
         }
         Destination::Function(hook) => format!("to:{}", function(program, *hook)),
         Destination::Respond(answer) => format!("respond {}", answer.status.as_u16()),

@@ -22,7 +22,7 @@ use tokio::sync::Notify;
 use super::{WRONG, WRONG_USE, report};
 use crate::{
     admin, background,
-    config::{Config, Listener, Overrides, Threads},
+    config::{Config, Listener, Overrides, Threads, check_zone},
     dns::Resolver,
     jwks::KeySets,
     lifecycle::Lifecycle,
@@ -58,12 +58,32 @@ pub(super) fn run(path: PathBuf, listen: Vec<SocketAddr>) -> ExitCode {
         Ok(defaults) => defaults,
         Err(code) => return code,
     };
+    let default_zone = match zone() {
+        Ok(zone) => zone,
+        Err(message) => {
+            eprintln!("error: {ZONE}: {message}");
+            return ExitCode::from(WRONG_USE);
+        }
+    };
     let overrides = Overrides {
         listen,
         default_listen,
         default_health,
+        default_zone,
     };
     serve(path, overrides, |_| Ok(()))
+}
+
+/// The variable that names the zone of the replica, which the files that all replicas share can't know.
+const ZONE: &str = "EDGEWRIGHT_ZONE";
+
+/// An empty one is none: a label that a node doesn't have comes out so.
+fn zone() -> Result<Option<String>, String> {
+    let Some(zone) = std::env::var_os(ZONE).filter(|zone| !zone.is_empty()) else {
+        return Ok(None);
+    };
+    let zone = zone.to_string_lossy().into_owned();
+    check_zone(&zone).map(|()| Some(zone))
 }
 
 /// Serves until the process is told to end. `add` may start workers of its own.

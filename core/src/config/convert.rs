@@ -11,7 +11,9 @@ use super::check::{Checks, OR_ZERO, POSITIVE};
 use super::endpoints::endpoints;
 use super::error::Source;
 use super::units::{AutoOrCount, Count, NoneOrSize};
-use super::{Config, Dns, Limits, Log, Overrides, ScriptLimits, Server, Threads, file, pools};
+use super::{
+    Config, Dns, Limits, Log, Overrides, ScriptLimits, Server, Threads, check_zone, file, pools,
+};
 
 const KIB: u64 = 1024;
 
@@ -47,12 +49,14 @@ pub(super) fn parse(source: Source<'_>, overrides: &Overrides) -> Result<Parsed,
         file.health,
         !file.trusted_proxies.cidrs.is_empty(),
     );
+    let server = server(&mut checks, file.server, overrides);
     let mut tls = Vec::new();
     let pools = file
         .pools
         .into_iter()
         .map(|(name, table)| {
-            let taken = pools::take(&mut checks, &name, table);
+            let mut taken = pools::take(&mut checks, &name, table);
+            taken.pool.own_zone = server.zone.as_deref().map(Into::into);
             let name = name.into_inner();
             tls.extend(taken.tls.map(|unread| (name.clone(), unread)));
             (name, taken.pool)
@@ -61,7 +65,7 @@ pub(super) fn parse(source: Source<'_>, overrides: &Overrides) -> Result<Parsed,
     let config = Config {
         file: None,
         routes,
-        server: server(&mut checks, file.server),
+        server,
         listeners: endpoints.listeners,
         pools,
         dns: dns(&mut checks, file.dns),
@@ -92,7 +96,7 @@ fn each<T>(given: &[Spanned<String>], check: impl FnMut(&Spanned<String>) -> Opt
     given.iter().filter_map(check).collect()
 }
 
-fn server(checks: &mut Checks<'_>, table: file::Server) -> Server {
+fn server(checks: &mut Checks<'_>, table: file::Server, overrides: &Overrides) -> Server {
     let mut server = Server::default();
     let mut count = |key: &str, given: Option<Spanned<AutoOrCount>>, most: u64| {
         let given = given?;
@@ -114,6 +118,13 @@ fn server(checks: &mut Checks<'_>, table: file::Server) -> Server {
     );
     if let Some(forwarded) = table.forwarded_headers {
         server.forwarded_headers = forwarded;
+    }
+    server.zone = overrides.default_zone.clone();
+    if let Some(zone) = table.zone {
+        match check_zone(zone.get_ref()) {
+            Ok(()) => server.zone = Some(zone.into_inner()),
+            Err(message) => checks.error(&zone.span(), message),
+        }
     }
     let (shutdown, given) = (&mut server.shutdown, table.shutdown);
     checks.time(

@@ -37,6 +37,7 @@ pub(super) struct Server {
     pub shutdown: Shutdown,
     pub upstream_keepalive: Value<AutoOrCount>,
     pub forwarded_headers: Option<bool>,
+    pub zone: Value<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -29,6 +29,8 @@ pub struct Overrides {
     pub default_listen: Option<SocketAddr>,
     /// `EDGEWRIGHT_HEALTH`: the `[health] address` when the file names none.
     pub default_health: Option<SocketAddr>,
+    /// `EDGEWRIGHT_ZONE`: the `[server] zone` when the file names none.
+    pub default_zone: Option<String>,
 }
 
 /// A configuration and the folder it was read from.

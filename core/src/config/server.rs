@@ -16,6 +16,9 @@ pub struct Server {
     /// `forwarded_headers`: whether upstreams are told the client's address and scheme (the Host
     /// goes along anyway). Default true, as an upstream can't learn them otherwise.
     pub forwarded_headers: bool,
+    /// `zone`: where the proxy stands. Targets of the same zone are preferred. Default: what `EDGEWRIGHT_ZONE` says,
+    /// since the same file goes to all replicas; else nowhere in particular.
+    pub zone: Option<String>,
 }
 
 impl Default for Server {
@@ -25,6 +28,7 @@ impl Default for Server {
             shutdown: Shutdown::default(),
             upstream_keepalive: None,
             forwarded_headers: true,
+            zone: None,
         }
     }
 }

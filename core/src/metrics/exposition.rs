@@ -131,6 +131,19 @@ fn upstreams(pools: &[Arc<PoolMetrics>], input: &ScrapeInput, families: &mut Fam
     failures::describe(pools, &input.pools, families);
     {
         let mut family = families.family(
+            "edgewright_sticky_requests_total",
+            "Requests of routes with .sticky, by what became of them.",
+            Kind::Counter,
+        );
+        for pool in pools {
+            for (outcome, total) in pool.sticky() {
+                let labels = [("pool", pool.name()), ("outcome", outcome)];
+                family.add(&labels, total as f64);
+            }
+        }
+    }
+    {
+        let mut family = families.family(
             "edgewright_upstream_endpoints",
             "Endpoints of the pool that can be picked now.",
             Kind::Gauge,

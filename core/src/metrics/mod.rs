@@ -33,7 +33,7 @@ pub use family::CONTENT_TYPE;
 pub use latency::{HistogramSample, Latency};
 pub use limit::Limit;
 pub use mirror::MirrorOutcome;
-pub use pool::{ConnectFailure, PoolMetrics};
+pub use pool::{ConnectFailure, PoolMetrics, Stickiness};
 pub use refused::RefusedConnection;
 pub use registry::RETENTION;
 pub use route::RouteMetrics;

@@ -47,11 +47,37 @@ impl ConnectFailure {
     }
 }
 
+/// What became of a request of a route with `.sticky`: the `outcome` label of `edgewright_sticky_requests_total`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Stickiness {
+    /// It went where its cookie says.
+    Kept,
+    /// It had no cookie, and got one.
+    New,
+    /// It went elsewhere than its cookie says, and got another one.
+    Moved,
+}
+
+impl Stickiness {
+    const ALL: [Stickiness; 3] = [Stickiness::Kept, Stickiness::New, Stickiness::Moved];
+
+    /// The label's value.
+    pub fn name(self) -> &'static str {
+        match self {
+            Stickiness::Kept => "kept",
+            Stickiness::New => "new",
+            Stickiness::Moved => "moved",
+        }
+    }
+}
+
 #[derive(Debug, Default)]
 struct Connections {
     fresh: AtomicU64,
     reused: AtomicU64,
     failures: [AtomicU64; ConnectFailure::ALL.len()],
+    sticky: [AtomicU64; Stickiness::ALL.len()],
 }
 
 /// The counters of one pool, kept by name over reloads.
@@ -128,6 +154,22 @@ impl PoolMetrics {
         self.upstream.used().map(UpstreamCounts::refused).sum()
     }
 
+    /// Counts one request of a route with `.sticky`.
+    pub fn stuck(&self, outcome: Stickiness) {
+        self.connections.mine().sticky[outcome as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Requests of routes with `.sticky` by outcome; nothing while there was none.
+    pub(super) fn sticky(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let totals = Stickiness::ALL.map(|outcome| {
+            let counters = self.connections.used();
+            let counters = counters.map(|n| n.sticky[outcome as usize].load(Ordering::Relaxed));
+            (outcome.name(), counters.sum::<u64>())
+        });
+        let any = totals.iter().any(|(_, total)| *total > 0);
+        totals.into_iter().filter(move |_| any)
+    }
+
     /// (new connections, reused connections)
     pub(super) fn connections(&self) -> (u64, u64) {
         self.connections.used().fold((0, 0), |(fresh, reused), n| {
@@ -163,6 +205,10 @@ mod tests {
         pool.connected(true);
         pool.connect_failed(ConnectFailure::PortExhausted);
         assert_eq!(pool.connections(), (1, 2));
+        assert_eq!(pool.sticky().count(), 0);
+        pool.stuck(Stickiness::Moved);
+        let sticky: Vec<_> = pool.sticky().collect();
+        assert_eq!(sticky, [("kept", 0), ("new", 0), ("moved", 1)]);
         let failures: Vec<_> = pool.failures().filter(|(_, n)| *n > 0).collect();
         assert_eq!(failures, [("port_exhausted", 1)]);
     }
@@ -183,6 +229,9 @@ mod tests {
 
     #[test]
     fn reasons_index_all() {
+        for (index, outcome) in Stickiness::ALL.iter().enumerate() {
+            assert_eq!(*outcome as usize, index);
+        }
         for (index, reason) in ConnectFailure::ALL.iter().enumerate() {
             assert_eq!(*reason as usize, index);
         }

@@ -43,7 +43,7 @@ impl<'a> Callee<'a> {
         match *self {
             Callee::Pool { pool, .. } => {
                 let first = pool.config().targets.first();
-                first.map_or_else(|| "localhost".to_owned(), Target::authority)
+                first.map_or_else(|| "localhost".to_owned(), |first| first.target.authority())
             }
             Callee::Server { tls, host, port } => {
                 let implied = if tls { 443 } else { 80 };

@@ -185,18 +185,20 @@ pub struct Admitted {
 impl Pool {
     /// Picks an endpoint within the bounds of `[limits]`, with `select` as often as that takes; waits for its turn
     /// where there is none and the pool has a queue. A request that `has_place` only needs a target; it doesn't
-    /// wait, since those before it in the line may wait for its place.
+    /// wait, since those before it in the line may wait for its place. With `only`, nobody is taken whom `select` has not
+    /// picked.
     ///
     /// # Errors
     /// When the pool is busy.
     pub async fn enter(
         &self,
         has_place: bool,
+        only: bool,
         mut select: impl FnMut(&Pool) -> Result<Picked, Unavailable>,
     ) -> Result<Result<Admitted, Unavailable>, Busy> {
         let limits = &self.config().limits;
         let attempt = || {
-            let picked = match self.with_room(limits.requests_per_target, &mut select) {
+            let picked = match self.with_room(limits.requests_per_target, only, &mut select) {
                 Ok(picked) => picked?,
                 // There is nothing to wait for.
                 Err(unavailable) => return Some(Err(unavailable)),
@@ -215,6 +217,7 @@ impl Pool {
     fn with_room(
         &self,
         most: Option<usize>,
+        only: bool,
         select: &mut impl FnMut(&Pool) -> Result<Picked, Unavailable>,
     ) -> Result<Option<Picked>, Unavailable> {
         let Some(most) = most else {
@@ -226,6 +229,9 @@ impl Pool {
                 return Ok(Some(picked));
             }
         }
-        Ok(self.any_with_room(most))
+        match only {
+            true => Ok(None),
+            false => Ok(self.any_with_room(most)),
+        }
     }
 }

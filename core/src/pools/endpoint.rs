@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+use edgewright_script::stable_hash::stable_hash;
 use pingora_core::upstreams::peer::HttpPeer;
 
 use super::peer;
@@ -42,6 +43,8 @@ pub struct Endpoint {
     id: EndpointId,
     address: Address,
     text: Box<str>,
+    /// Of its address.
+    hash: u64,
     peer: HttpPeer,
     /// Of targets whose connections are not used for ever.
     wear: Option<Wear>,
@@ -52,10 +55,12 @@ impl Endpoint {
     /// When the path of a Unix socket can't be one: not UTF-8, or too long for the system.
     pub(super) fn new(address: Address, config: &PoolConfig) -> Result<Self, String> {
         static NEXT_ID: AtomicU64 = AtomicU64::new(0);
+        let text = address.to_string();
         Ok(Self {
             in_flight: Padded::default(),
             id: EndpointId(NEXT_ID.fetch_add(1, Ordering::Relaxed)),
-            text: address.to_string().into(),
+            hash: stable_hash(text.as_bytes()),
+            text: text.into(),
             peer: peer::make(&address, config)?,
             wear: Wear::of(config),
             address,
@@ -64,6 +69,16 @@ impl Endpoint {
 
     pub(super) fn location(&self) -> &Address {
         &self.address
+    }
+
+    /// A hash of its address, the same on every machine.
+    pub(super) fn hash(&self) -> u64 {
+        self.hash
+    }
+
+    /// Whether requests may have it.
+    pub(super) fn is_usable(&self) -> bool {
+        true
     }
 
     /// Its identity, for a [`Wish`](super::Wish) to avoid it.

@@ -23,6 +23,7 @@ mod source;
 mod status;
 #[cfg(test)]
 mod tests;
+mod tiers;
 mod wear;
 mod wish;
 
@@ -34,4 +35,5 @@ pub(crate) use introduction::introduce;
 pub use pool::{Pool, Readiness, Unavailable};
 pub use set::Pools;
 pub use status::{EndpointStatus, PoolStatus};
-pub use wish::Wish;
+pub(crate) use wish::OF_ADDRESS;
+pub use wish::{Wanted, Wish};

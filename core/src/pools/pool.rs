@@ -1,6 +1,6 @@
 //! One pool: its targets, its current endpoints, and the choice among them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
@@ -9,15 +9,15 @@ use std::time::Instant;
 use arc_swap::ArcSwap;
 use tracing::error;
 
-use super::balance;
 use super::breaker::Breaker;
 use super::budget::{Budget, Retry};
 use super::endpoint::{Address, Endpoint, Picked};
 use super::peer;
-use super::source::{Found, Source};
+use super::source::Source;
 use super::status::{EndpointStatus, PoolStatus};
+use super::tiers::{Member, Members};
 use super::wish::Wish;
-use crate::config::{Balance, PoolConfig, Target};
+use crate::config::{PoolConfig, TargetTraits};
 use crate::dns::{Listener, Resolver};
 use crate::metrics::shard::Padded;
 
@@ -28,6 +28,10 @@ pub enum Unavailable {
     Unresolved,
     /// All names are answered, and there is no address behind any of them.
     Empty,
+    /// All targets that there are have the weight 0.
+    Drained,
+    /// The one that a script wants is not there, or not usable.
+    NotThere,
 }
 
 impl fmt::Display for Unavailable {
@@ -35,6 +39,8 @@ impl fmt::Display for Unavailable {
         f.write_str(match self {
             Unavailable::Unresolved => "the upstream's name is not resolved yet",
             Unavailable::Empty => "the upstream's name has no addresses",
+            Unavailable::Drained => "all targets have the weight 0",
+            Unavailable::NotThere => "the chosen target is not usable",
         })
     }
 }
@@ -54,11 +60,9 @@ pub enum Readiness {
 pub struct Pool {
     name: String,
     config: PoolConfig,
-    /// The targets that are addresses.
-    fixed: Vec<Address>,
-    /// The targets whose addresses come from DNS.
-    sources: Vec<Source>,
-    current: ArcSwap<Endpoints>,
+    /// Where its endpoints come from, in the order of its targets.
+    sources: Vec<(Source, TargetTraits)>,
+    current: ArcSwap<Members>,
     /// Whose turn it is in a round robin; written by every request.
     turn: Padded<AtomicUsize>,
     /// Retries under way.
@@ -70,13 +74,6 @@ pub struct Pool {
     rebuilt: Condvar,
 }
 
-struct Endpoints {
-    /// Sorted by address.
-    list: Box<[Arc<Endpoint>]>,
-    /// What it means when the list is empty.
-    reason: Unavailable,
-}
-
 impl Pool {
     /// Builds a pool. Endpoints of `previous`, a pool of the same name with another configuration,
     /// are carried over where nothing in them changes.
@@ -86,28 +83,19 @@ impl Pool {
         resolver: &Resolver,
         previous: Option<&Pool>,
     ) -> Arc<Pool> {
-        let mut fixed = Vec::new();
-        let mut sources = Vec::new();
-        for target in &config.targets {
-            match target {
-                Target::Address(address) => fixed.push(Address::Tcp(*address)),
-                Target::Unix(path) => fixed.push(Address::Unix(path.clone())),
-                Target::Name { host, port } => sources.push(Source::name(resolver, host, *port)),
-                Target::Srv { name } => sources.push(Source::service(resolver, name)),
-            }
-        }
+        let sources = config.targets.iter();
+        let sources = sources.map(|target| {
+            let source = Source::new(&target.target, resolver);
+            (source, target.traits.clone())
+        });
         let carried = previous
             .filter(|previous| peer::same(&previous.config, config))
             .map(|previous| previous.current.load().list.clone());
         let pool = Arc::new(Pool {
             name: name.to_owned(),
             config: config.clone(),
-            fixed,
-            sources,
-            current: ArcSwap::from_pointee(Endpoints {
-                list: carried.unwrap_or_default(),
-                reason: Unavailable::Unresolved,
-            }),
+            sources: sources.collect(),
+            current: ArcSwap::from_pointee(Members::carried(carried.unwrap_or_default())),
             turn: Padded::default(),
             budget: previous.map_or_else(Arc::default, |pool| pool.budget.clone()),
             breaker: previous.map_or_else(Arc::default, |pool| pool.breaker.clone()),
@@ -115,7 +103,7 @@ impl Pool {
             rebuilt: Condvar::new(),
         });
         let listener: Arc<dyn Listener> = pool.clone();
-        for source in &pool.sources {
+        for (source, _) in &pool.sources {
             source.subscribe(Arc::downgrade(&listener) as Weak<dyn Listener>);
         }
         // After subscribing, so that no change falls between.
@@ -140,46 +128,24 @@ impl Pool {
     /// When there is no endpoint, with the reason.
     #[inline]
     pub fn select(&self, wish: &Wish<'_>) -> Result<Picked, Unavailable> {
-        let current = self.current.load();
-        let list = &current.list;
-        if let Some(address) = wish.target
-            && let Some(wanted) = list.iter().find(|endpoint| endpoint.address() == address)
-            && !wish.avoids(wanted)
-        {
-            return Ok(Picked::new(wanted));
-        }
-        let chosen = self.balance(list, |index| !wish.avoids(&list[index]));
-        // One that failed is better than none.
-        let chosen = chosen.or_else(|| self.balance(list, |_| true));
-        chosen
-            .map(|index| Picked::new(&list[index]))
-            .ok_or(current.reason)
+        self.current.load().select(wish, &self.turn.0)
     }
 
-    #[inline]
-    fn balance(&self, list: &[Arc<Endpoint>], may: impl Fn(usize) -> bool) -> Option<usize> {
-        match self.config.balance {
-            Balance::LeastRequests => {
-                balance::least_requests(list.len(), may, |index| list[index].in_flight())
-            }
-            Balance::RoundRobin => balance::round_robin(list.len(), may, &self.turn.0),
-        }
+    /// Whether requests that wish for nothing in particular get an endpoint now. Takes no lock.
+    pub fn can_balance(&self) -> bool {
+        self.current.load().can_balance()
     }
 
-    /// Picks an endpoint that fewer than `most` requests hold, whichever it is.
+    /// Picks an endpoint that fewer than `most` requests hold, of those that are preferred now.
     pub(super) fn any_with_room(&self, most: usize) -> Option<Picked> {
-        let current = self.current.load();
-        let (before, from) = current
-            .list
-            .split_at(fastrand::usize(..=current.list.len()));
-        let mut all = from.iter().chain(before);
-        all.find_map(|endpoint| Picked::within(endpoint, most))
+        self.current.load().any_with_room(most)
     }
 
     /// Requests that hold one of its endpoints now.
     pub fn in_flight(&self) -> usize {
         let current = self.current.load();
-        current.list.iter().map(|e| e.in_flight()).sum()
+        let list = current.list.iter();
+        list.map(|member| member.endpoint.in_flight()).sum()
     }
 
     /// Whether a request can go elsewhere when one endpoint fails.
@@ -197,7 +163,7 @@ impl Pool {
         &self.breaker
     }
 
-    /// Whether [`Pool::select`] would give an endpoint now. Takes no lock.
+    /// Whether it has endpoints now, usable or not. Takes no lock.
     pub fn has_endpoints(&self) -> bool {
         !self.current.load().list.is_empty()
     }
@@ -218,7 +184,7 @@ impl Pool {
     /// The names that have not been answered yet.
     fn waiting(&self) -> BTreeSet<String> {
         let mut names = BTreeSet::new();
-        for source in &self.sources {
+        for (source, _) in &self.sources {
             source.waiting(&mut names);
         }
         names
@@ -242,14 +208,18 @@ impl Pool {
     /// What there is now, for `/status` and the metrics.
     pub fn snapshot(&self) -> PoolStatus {
         let current = self.current.load();
-        let endpoint = |endpoint: &Arc<Endpoint>| EndpointStatus {
-            id: endpoint.id(),
-            address: endpoint.address().to_owned(),
-            in_flight: endpoint.in_flight(),
+        let endpoint = |member: &Member| EndpointStatus {
+            id: member.endpoint.id(),
+            address: member.endpoint.address().to_owned(),
+            in_flight: member.endpoint.in_flight(),
+            weight: member.traits.weight,
+            backup: member.traits.backup,
+            zone: member.traits.zone.as_deref().map(str::to_owned),
         };
+        let targets = self.config.targets.iter();
         PoolStatus {
             name: self.name.clone(),
-            targets: self.config.targets.iter().map(Target::to_string).collect(),
+            targets: targets.map(|target| target.target.to_string()).collect(),
             endpoints: current.list.iter().map(endpoint).collect(),
             places_taken: self.config.limits.bounds().then(|| self.breaker.taken()),
             requests_waiting: self.breaker.waiting(),
@@ -261,31 +231,58 @@ impl Pool {
         }
     }
 
-    /// Makes the endpoints that the targets and the names' answers amount to.
-    fn rebuild(&self) {
+    /// Makes the endpoints that the targets, the names' answers and the state of the endpoints amount to. From any
+    /// thread but a worker's: tables are made here, so that requests only look.
+    pub(crate) fn rebuild(&self) {
         let _guard = self.lock();
-        let mut addresses: BTreeSet<Address> = self.fixed.iter().cloned().collect();
-        let found: Vec<Found> = self.sources.iter().flat_map(Source::addresses).collect();
-        // Who stands in for others is there when nobody else is.
-        let anybody = !addresses.is_empty() || found.iter().any(|one| !one.backup);
-        let found = found.iter().filter(|one| !(one.backup && anybody));
-        addresses.extend(found.map(|one| Address::Tcp(one.address)));
-        let reason = if self.waiting().is_empty() {
-            Unavailable::Empty
-        } else {
-            Unavailable::Unresolved
+        let (wanted, answered) = self.wanted();
+        let reason = match answered {
+            true => Unavailable::Empty,
+            false => Unavailable::Unresolved,
         };
         let current = self.current.load();
-        let known = |address: &Address| {
-            let found = current.list.iter().find(|e| e.location() == address);
-            found.cloned()
+        let settled = current.settled || answered;
+        // Whoever comes to others begins slowly, and so does who was away.
+        let joins = current.settled && current.list.iter().any(|member| member.usable);
+        let now = Instant::now();
+        let member = |(address, traits): (Address, TargetTraits)| {
+            let mut list = current.list.iter();
+            let known = list.find(|member| member.endpoint.location() == &address);
+            let endpoint = match known {
+                Some(known) => known.endpoint.clone(),
+                None => self.make(address)?,
+            };
+            let since = match known {
+                Some(known) if known.usable => known.since,
+                _ => joins.then_some(now),
+            };
+            Some(Member {
+                usable: endpoint.is_usable(),
+                endpoint,
+                traits,
+                // Who has all of its share needs no clock.
+                since: since.filter(|&since| match self.config.slow_start {
+                    Some(length) => now < since + length,
+                    None => false,
+                }),
+            })
         };
-        let list = addresses
-            .into_iter()
-            .filter_map(|address| known(&address).or_else(|| self.make(address)))
-            .collect();
-        self.current.store(Arc::new(Endpoints { list, reason }));
+        let list = wanted.into_iter().filter_map(member).collect();
+        let members = Members::new(&self.config, list, reason, settled);
+        self.current.store(Arc::new(members));
         self.rebuilt.notify_all();
+    }
+
+    /// The addresses that there are to be, and whether all names have been answered. An address that several targets
+    /// lead to is what the first of them says.
+    fn wanted(&self) -> (BTreeMap<Address, TargetTraits>, bool) {
+        let mut wanted = BTreeMap::new();
+        for (source, traits) in &self.sources {
+            for (address, traits) in source.addresses(traits) {
+                wanted.entry(address).or_insert(traits);
+            }
+        }
+        (wanted, self.waiting().is_empty())
     }
 
     fn make(&self, address: Address) -> Option<Arc<Endpoint>> {

@@ -35,6 +35,14 @@ pub struct EndpointStatus {
     pub address: String,
     /// Requests that hold it.
     pub in_flight: usize,
+    /// Its share beside the others; 0 gets nothing new.
+    pub weight: u16,
+    /// Whether it only stands in when no other is usable.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub backup: bool,
+    /// Where it stands.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub zone: Option<String>,
 }
 
 impl From<PoolStatus> for PoolSample {

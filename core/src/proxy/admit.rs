@@ -3,7 +3,7 @@
 use edgewright_script::{
     answer::Answer,
     engine::{Choice, Holds, Verdict},
-    program::{Destination, HookId, Match, PoolId, Route, RouteId, Site},
+    program::{Destination, HookId, Match, Route, RouteId, Site},
     request::Request,
     router::Template,
 };
@@ -12,6 +12,7 @@ use pingora_proxy::Session;
 use smallvec::SmallVec;
 
 use super::{
+    affinity,
     auth::{self, Denied},
     bodies::{self, request::Unread},
     client,
@@ -255,11 +256,18 @@ async fn go(route: &Route, exchange: &mut Exchange<'_>) -> Result<Admission, Sto
             None => unreachable!("only functions are not native"),
         },
     };
-    Ok(match choice {
-        Choice::Answer(answer) => Admission::Answer(answer),
-        Choice::Pool(pool) => to(pool, exchange),
-        Choice::Split(split) => to(split.pick(fastrand::u64(..)), exchange),
-    })
+    Ok(chosen(choice, exchange))
+}
+
+/// Where a function sends the request.
+fn chosen(choice: Choice, exchange: &mut Exchange<'_>) -> Admission {
+    match choice {
+        Choice::Answer(answer) => return Admission::Answer(answer),
+        Choice::Pool(pool) => affinity::to_pool(pool, exchange),
+        Choice::Split(split) => affinity::to_split(&split, exchange),
+        Choice::Pick(pick) => affinity::to_pick(pick, exchange),
+    }
+    Admission::Proxy
 }
 
 /// Asks a `.to` function again that wants to know of each attempt, once one has failed. `None` when the
@@ -269,9 +277,7 @@ pub(super) async fn again(session: &mut Session, context: &mut Context) -> Optio
     let hook = asked_again(handle, state)?;
     let mut exchange = Exchange::request(session, handle, state);
     Some(match hooks::run(hook, &mut exchange).await {
-        Ok(Choice::Answer(answer)) => Admission::Answer(answer),
-        Ok(Choice::Pool(pool)) => to(pool, &mut exchange),
-        Ok(Choice::Split(split)) => to(split.pick(fastrand::u64(..)), &mut exchange),
+        Ok(choice) => chosen(choice, &mut exchange),
         Err(stopped) => stopped.into(),
     })
 }
@@ -286,18 +292,14 @@ pub(super) fn asked_again(handle: &Handle, state: &State) -> Option<HookId> {
 
 /// Where a destination leads that is no function. `None` for functions.
 fn native(destination: &Destination, exchange: &mut Exchange<'_>) -> Option<Admission> {
-    Some(match destination {
-        Destination::Pool(pool) => to(*pool, exchange),
-        Destination::Split(split) => to(split.pick(fastrand::u64(..)), exchange),
-        Destination::Respond(answer) => Admission::Answer(answer.clone()),
-        Destination::Redirect(status, target) => redirect(*status, target, exchange),
+    match destination {
+        Destination::Pool(pool) => affinity::to_pool(*pool, exchange),
+        Destination::Split(split) => affinity::to_split(split, exchange),
+        Destination::Respond(answer) => return Some(Admission::Answer(answer.clone())),
+        Destination::Redirect(status, target) => return Some(redirect(*status, target, exchange)),
         Destination::RespondFunction(_) | Destination::Function(_) => return None,
-    })
-}
-
-fn to(pool: PoolId, exchange: &mut Exchange<'_>) -> Admission {
-    exchange.state.pool = Some(pool);
-    Admission::Proxy
+    }
+    Some(Admission::Proxy)
 }
 
 /// The query goes along unless the target has one of its own.

@@ -13,7 +13,7 @@ use pingora_proxy::Session;
 
 use super::{
     admit::{self, Admission, asked_again},
-    client_left,
+    affinity, client_left,
     context::{Context, Refusal, State},
     hooks::{Exchange, Stopped, while_client_stays},
     refused, retry,
@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     metrics::UpstreamError,
-    pools::{Admitted, Busy, Pool, Wish},
+    pools::{Admitted, Busy, Pool},
     worker::Handle,
 };
 
@@ -145,14 +145,11 @@ async fn enter(session: &mut Session, context: &mut Context) -> Result<Box<HttpP
     let rare = state.rare();
     // A function may have chosen another pool.
     rare.place.take_if(|place| !place.is_of(pool));
-    let (has_place, tried) = (rare.place.is_some(), rare.tried.clone());
-    let select = |pool: &Pool| {
-        pool.select(&Wish {
-            avoid: &tried,
-            ..Wish::default()
-        })
-    };
-    let mut entering = pin!(pool.enter(has_place, select));
+    let has_place = rare.place.is_some();
+    // It may wait long, and the state is needed meanwhile.
+    let wish = affinity::kept(&handle, state);
+    let select = |pool: &Pool| pool.select(&wish.wish());
+    let mut entering = pin!(pool.enter(has_place, wish.wish().only, select));
     let entered = match at_once(entering.as_mut()).await {
         Some(entered) => entered,
         None => wait(session, &handle, state, entering).await?,

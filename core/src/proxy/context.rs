@@ -9,7 +9,7 @@ use std::{
 
 use edgewright_script::{
     answer::Answer,
-    program::{Later, PoolId, RouteId, SiteId},
+    program::{Later, PoolId, RouteId, SiteId, Stamps},
     request::Values,
     router::Captures,
     state::Slot,
@@ -18,6 +18,7 @@ use http::{HeaderName, HeaderValue};
 use smallvec::SmallVec;
 
 use super::{
+    affinity::Target,
     bodies::{ResponseBody, request::RequestBody},
     compress::Compressing,
     deadline::Deadlines,
@@ -49,6 +50,8 @@ pub(super) struct State {
     pub(super) site: Option<SiteId>,
     pub(super) captures: Captures,
     pub(super) pool: Option<PoolId>,
+    /// What its endpoint follows from, in pools that hash and where a script says so.
+    pub(super) key: Option<u64>,
     /// The endpoint in use; it gives its slot back when dropped.
     pub(super) picked: Option<Picked>,
     /// Why the proxy answers by itself, when it is no hook's answer.
@@ -122,6 +125,10 @@ pub(super) struct Rare {
     pub(super) upstream_answered: Option<Instant>,
     /// The endpoints that have failed this request, in order.
     pub(super) tried: SmallVec<[EndpointId; 4]>,
+    /// What its sticky cookie says.
+    pub(super) stamps: Option<Stamps>,
+    /// The endpoint that a script has picked.
+    pub(super) target: Option<Target>,
     /// Why the last attempt to reach an upstream failed.
     pub(super) last_error: Option<&'static str>,
     /// Why the request failed, for `on_log`.
@@ -188,6 +195,7 @@ impl Context {
                 site: None,
                 captures: Captures::default(),
                 pool: None,
+                key: None,
                 picked: None,
                 refusal: None,
                 seen: Seen::default(),

@@ -6,6 +6,7 @@
 //! the proxy answers itself.
 
 mod admit;
+mod affinity;
 mod attempts;
 mod auth;
 mod bodies;
@@ -329,6 +330,9 @@ impl ProxyHttp for Edge {
             }
         }
         filters::add_response_fields(response, state);
+        if route.sticky.is_some() {
+            affinity::set_cookie(session, handle, state, response);
+        }
         filters::change_response(response, route, state);
         bodies::response::prepare(session, handle, state, response)?;
         compress::prepare(session, handle, state, response)

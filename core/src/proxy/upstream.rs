@@ -10,7 +10,7 @@ use pingora_error::{Error, ErrorType, Result};
 use pingora_proxy::Session;
 
 use super::{
-    connection,
+    affinity, connection,
     context::{Context, Refusal, State},
     deadline::Late,
     grpc, refused,
@@ -18,7 +18,7 @@ use super::{
 use crate::{
     config::Protocol,
     metrics::UpstreamError,
-    pools::{Picked, Pool, Unavailable, Wish},
+    pools::{Picked, Pool, Unavailable},
     worker::Handle,
 };
 
@@ -37,12 +37,7 @@ pub(super) fn pool_of<'h>(handle: &'h Handle, state: &State) -> Result<&'h Pool>
 pub(super) fn peer(session: &Session, context: &mut Context) -> Result<Box<HttpPeer>> {
     let Context { handle, state, .. } = context;
     let pool = pool_of(handle, state)?;
-    let rare = state.rare.as_deref();
-    let wish = Wish {
-        avoid: rare.map_or(&[], |rare| &rare.tried),
-        ..Wish::default()
-    };
-    match pool.select(&wish) {
+    match pool.select(&affinity::wish(handle, state)) {
         Ok(picked) => ready(session, handle, state, picked),
         Err(unavailable) => Err(no_target(state, pool, unavailable)),
     }

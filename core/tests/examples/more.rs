@@ -84,3 +84,23 @@ fn answers_are_logged_and_counted() {
         assert!(text.lines().any(|known| known == line), "{line}\n{text}");
     }
 }
+
+#[test]
+fn clients_of_a_sticky_canary_stay_on_their_side() {
+    let web = Upstream::fixed("web");
+    let canary = Upstream::fixed("canary");
+    let proxy = serving(&text("sticky-canary", "routes.rhai"))
+        .pool("web", web.address())
+        .pool("canary", canary.address())
+        .start();
+    for _ in 0..10 {
+        let first = proxy.get("/");
+        let cookie = first.header("set-cookie").unwrap();
+        let cookie = cookie.split(';').next().unwrap();
+        for _ in 0..20 {
+            let again = proxy.send(&get("/page").header("cookie", cookie));
+            assert_eq!(again.text(), first.text());
+            assert_eq!(again.header("set-cookie"), None);
+        }
+    }
+}

@@ -9,7 +9,7 @@ use crate::support::ports;
 use crate::support::upstream::{Action, Seen, Upstream, answer};
 use crate::support::wait::SOON;
 
-/// By the names of the pools.
+/// By the names of the pools; the second target of a pool `web` is `web-2`, and so on.
 pub struct Pools(BTreeMap<String, Pool>);
 
 struct Pool {

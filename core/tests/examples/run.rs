@@ -58,7 +58,7 @@ impl Secured {
         let mut secured = Self::default();
         for (name, address) in pools.addresses() {
             let tls = |key: &str| {
-                let value = settings["pools"][name].get("tls")?.get(key)?;
+                let value = settings["pools"].get(name)?.get("tls")?.get(key)?;
                 value.as_str().map(str::to_owned)
             };
             let Some(server_name) = tls("server_name") else {
@@ -97,13 +97,22 @@ fn settings(folder: &Path) -> toml::Table {
         .unwrap_or_else(|error| panic!("{}/edgewright.toml: {error}", folder.display()))
 }
 
-/// The pools of the settings; an example declares its pools there, where their targets can be replaced.
+/// The upstreams of the settings, one for each target: `web` and, for more targets, `web-2` and so on. An example
+/// declares its pools there, where their targets can be replaced.
 fn names(settings: &toml::Table) -> BTreeSet<String> {
     let pools = settings.get("pools").and_then(toml::Value::as_table);
-    pools
-        .into_iter()
-        .flat_map(|pools| pools.keys().cloned())
-        .collect()
+    let names = pools.into_iter().flatten().flat_map(|(pool, settings)| {
+        let targets = settings["targets"].as_array().unwrap();
+        (0..targets.len()).map(move |index| upstream_name(pool, index))
+    });
+    names.collect()
+}
+
+fn upstream_name(pool: &str, index: usize) -> String {
+    match index {
+        0 => pool.to_owned(),
+        index => format!("{pool}-{}", index + 1),
+    }
 }
 
 fn start(
@@ -116,17 +125,25 @@ fn start(
     for own in ["listeners", "admin", "health"] {
         settings.remove(own);
     }
-    if let Some(declared) = settings
+    let addresses: BTreeMap<&str, String> = pools
+        .addresses()
+        .map(|(name, address)| {
+            let secured = secured.servers.get(name);
+            let address = secured.map_or(address, TlsServer::address);
+            (name, address.to_string())
+        })
+        .collect();
+    let declared = settings
         .get_mut("pools")
-        .and_then(toml::Value::as_table_mut)
-    {
-        for (name, address) in pools.addresses() {
-            let address = secured
-                .servers
-                .get(name)
-                .map_or(address, TlsServer::address);
-            let targets = vec![toml::Value::String(address.to_string())];
-            declared[name]["targets"] = toml::Value::Array(targets);
+        .and_then(toml::Value::as_table_mut);
+    for (pool, settings) in declared.into_iter().flatten() {
+        let targets = settings["targets"].as_array_mut().unwrap();
+        for (index, target) in targets.iter_mut().enumerate() {
+            let address = addresses[&*upstream_name(pool, index)].clone();
+            match target {
+                toml::Value::Table(target) => target["target"] = address.into(),
+                target => *target = address.into(),
+            }
         }
     }
     let mut builder = serving(&read(folder, "routes.rhai")).settings(&settings.to_string());

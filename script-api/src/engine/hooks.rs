@@ -7,6 +7,7 @@ use super::{
     current::{self, Subject},
     failure::Failure,
     interpreter::Interpreter,
+    pick_api::Picked,
     running::{Ended, Said, Step},
 };
 use crate::{
@@ -33,8 +34,23 @@ pub enum Choice {
     Pool(PoolId),
     /// To one of several pools by weight.
     Split(Split),
+    /// To a pool, and there where it says.
+    Pick(Pick),
     /// Nowhere: this is the response.
     Answer(Answer),
+}
+
+/// A pool, and which of its endpoints.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pick {
+    /// The pool.
+    pub pool: PoolId,
+    /// Equal keys get the same endpoint.
+    pub key: Option<u64>,
+    /// The address of the one that it is to be.
+    pub target: Option<Box<str>>,
+    /// Whether it is that one or none.
+    pub only: bool,
 }
 
 /// What a `.when` function says.
@@ -91,6 +107,14 @@ impl Said for Choice {
         if let Ok(name) = value.as_immutable_string_ref() {
             return ended.pool(&name).map(Self::Pool);
         }
+        if let Some(picked) = value.read_lock::<Picked>() {
+            return Ok(Self::Pick(Pick {
+                pool: ended.pool(&picked.pool)?,
+                key: picked.key,
+                target: picked.target.as_deref().map(Into::into),
+                only: picked.only,
+            }));
+        }
         if let Some(weights) = value.read_lock::<Map>() {
             let weights = weights.iter().map(|(name, weight)| {
                 let weight = weight
@@ -110,7 +134,7 @@ impl Said for Choice {
                 .map_err(|reason| ended.misuse(reason));
         }
         Err(ended.misuse(format!(
-            "a `.to` must give the name of a pool, `#{{name: weight, ..}}` or `respond(..)`, not a value of type `{}`",
+            "a `.to` must give the name of a pool, `#{{name: weight, ..}}`, `pick(..)` or `respond(..)`, not a value of type `{}`",
             value.type_name()
         )))
     }

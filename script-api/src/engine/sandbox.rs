@@ -16,7 +16,7 @@ use super::{
     current::{NativeResult, error},
     digest_api, equality, jwt,
     limits::Limits,
-    log_api, metric_api, password_api, progress, query_api, reply_api, request_api,
+    log_api, metric_api, password_api, pick_api, progress, query_api, reply_api, request_api,
     request_values_api, response_api, secret_api, state_api, text_api, text_helpers, time_api,
     value_api, written,
 };
@@ -60,6 +60,7 @@ pub(crate) fn engine(limits: &Limits, path_policy: &PathPolicy) -> Engine {
     reply_api::register(&mut engine, limits);
     value_api::register(&mut engine, limits);
     password_api::register(&mut engine);
+    pick_api::register(&mut engine);
     secret_api::register(&mut engine, limits.string);
     state_api::register(&mut engine);
     text_api::register(&mut engine, limits);

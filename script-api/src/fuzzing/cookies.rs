@@ -2,6 +2,7 @@
 
 use crate::{
     cookie,
+    program::Stamps,
     request::{cookie_value, cookies as editing, header_text},
 };
 
@@ -16,6 +17,9 @@ pub fn cookies(input: &[u8]) {
     // Nothing else comes as a header.
     if http::HeaderValue::from_bytes(line).is_err() {
         return;
+    }
+    if let Some(stamps) = Stamps::parse(value) {
+        assert_eq!(stamps.to_string(), value, "two cookies say the same");
     }
     let of = |line: &[u8]| cookie_value(&header_text(line), name).map(ToOwned::to_owned);
     let before = of(line);

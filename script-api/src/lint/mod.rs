@@ -29,6 +29,7 @@ mod metrics;
 mod names;
 mod no_effect;
 mod phases;
+mod picks;
 mod place;
 mod pools;
 mod program;
@@ -106,6 +107,7 @@ impl<'a> Linter<'a> {
                 program: &self.program,
             },
             &mut self_use::SelfUse,
+            &mut picks::Picks,
         ];
         Walker::new(&self.program, checks, &mut findings).walk_program();
         shadowing::check(names, &mut findings);

@@ -50,6 +50,10 @@ fn names(value: &Expr) -> Vec<ResultName> {
             at: *at,
             length: text.chars().count() + "\"\"".len(),
         }],
+        Expr::FnCall(call, _) if call.name == "pick" => match call.args.first() {
+            Some(pool @ Expr::StringConstant(..)) => names(pool),
+            _ => Vec::new(),
+        },
         Expr::Map(map, _) => {
             let keys = map.0.iter();
             keys.map(|(key, _)| ResultName {
@@ -164,7 +168,7 @@ pub(super) fn check(
                 given,
                 Kind::Bool | Kind::Number | Kind::Array | Kind::Blob | Kind::BlobOrUnit
             )
-            .then_some("`.to` wants the name of a pool"),
+            .then_some("`.to` wants the name of a pool, or `pick(..)`"),
             HookKind::Every => (given == Kind::Response)
                 .then_some("it runs without a request: there is nobody to answer"),
             HookKind::When => (given != Kind::Bool).then_some("`.when` wants true or false"),

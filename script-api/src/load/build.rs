@@ -297,6 +297,20 @@ impl Builder<'_> {
             }
             Some((destination, place)) => self.destination(destination, &names, &place)?,
         };
+        let goes_on = matches!(
+            destination,
+            Destination::Pool(_) | Destination::Split(_) | Destination::Function(_)
+        );
+        let sticky = match draft.sticky {
+            Some((_, place)) if !goes_on => {
+                self.error(
+                    &place,
+                    "`.sticky` does nothing on a route that answers itself",
+                );
+                return None;
+            }
+            sticky => sticky.map(|(sticky, _)| Box::new(sticky)),
+        };
         let gates = draft
             .gates
             .build(&label, &draft.methods, &mut self.gate_names);
@@ -325,6 +339,7 @@ impl Builder<'_> {
             retries: draft.retries,
             compress: draft.compress.map(Box::new),
             mirror,
+            sticky,
             auth,
         })
     }
@@ -381,7 +396,7 @@ impl Builder<'_> {
     ) -> Option<Destination> {
         Some(match draft {
             DestinationDraft::Pool(name) => Destination::Pool(self.pool(&name, place)?),
-            DestinationDraft::Split(weights) => {
+            DestinationDraft::Split(weights, by) => {
                 let mut known = Vec::new();
                 for (name, weight) in weights {
                     let Ok(weight) = u32::try_from(weight) else {
@@ -393,7 +408,10 @@ impl Builder<'_> {
                     known.push((self.pool(&name, place)?, weight));
                 }
                 match Split::new(known) {
-                    Ok(split) => Destination::Split(split),
+                    Ok(split) => Destination::Split(match by {
+                        Some(by) => split.by(by),
+                        None => split,
+                    }),
                     Err(message) => {
                         self.error(place, message);
                         return None;

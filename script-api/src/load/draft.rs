@@ -11,8 +11,8 @@ use crate::{
     frozen::{Frozen, Function},
     jwt::Jwks,
     program::{
-        BasicAuth, Compress, Condition, ForwardRules, HeaderChange, HookKind, JwtAuth, MirrorRules,
-        PoolDeclaration, Retries,
+        BasicAuth, Compress, Condition, ForwardRules, HashOn, HeaderChange, HookKind, JwtAuth,
+        MirrorRules, PoolDeclaration, Retries, Sticky,
     },
     router::{HostPattern, Pattern, Substitution},
     source::Source,
@@ -86,6 +86,7 @@ pub(super) struct RouteDraft {
     pub(super) retries: Option<Retries>,
     pub(super) compress: Option<Compress>,
     pub(super) mirror: Option<MirrorDraft>,
+    pub(super) sticky: Option<(Sticky, Place)>,
     pub(super) auth: AuthDraft,
 }
 
@@ -116,7 +117,7 @@ pub(super) struct ForwardDraft {
 #[derive(Debug)]
 pub(super) enum DestinationDraft {
     Pool(String),
-    Split(Vec<(String, i64)>),
+    Split(Vec<(String, i64)>, Option<HashOn>),
     Function(Function),
     Respond(Answer),
     RespondFunction(Function),

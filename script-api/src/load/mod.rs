@@ -24,6 +24,7 @@ mod retries_dsl;
 mod route_dsl;
 mod site_dsl;
 mod states;
+mod sticky_dsl;
 mod tables;
 mod top_level;
 

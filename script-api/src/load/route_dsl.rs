@@ -2,12 +2,16 @@
 
 use rhai::{Array, Dynamic, Engine, FnPtr, INT, Map, NativeCallContext};
 
-use super::draft::{DestinationDraft, RouteDraft, SharedDraft};
+use super::{
+    draft::{DestinationDraft, RouteDraft, SharedDraft},
+    options::Options,
+    sticky_dsl,
+};
 use crate::{
     answer::{Answer, header_name, header_value},
     engine::{Local, ScriptAnswer},
     path::{PathPolicy, normalize},
-    program::{Condition, HeaderChange, Test},
+    program::{Condition, HashOn, HeaderChange, Test},
     router::Substitution,
     values::{Cidr, Regex},
 };
@@ -187,6 +191,7 @@ pub(super) fn networks_of(value: Dynamic) -> Result<Cidr, String> {
 }
 
 fn register_destinations(engine: &mut Engine) {
+    sticky_dsl::register(engine);
     engine
         .register_fn(
             "to",
@@ -200,7 +205,20 @@ fn register_destinations(engine: &mut Engine) {
                 let weights = weights
                     .into_iter()
                     .map(|(name, weight)| (name.to_string(), weight.as_int().unwrap_or(-1)));
-                route.send_to(&call, DestinationDraft::Split(weights.collect()))
+                route.send_to(&call, DestinationDraft::Split(weights.collect(), None))
+            },
+        )
+        .register_fn(
+            "to",
+            |call: NativeCallContext, route: &mut RouteHandle, weights: Map, options: Map| {
+                let weights = weights
+                    .into_iter()
+                    .map(|(name, weight)| (name.to_string(), weight.as_int().unwrap_or(-1)));
+                let weights = weights.collect();
+                match split_by(options) {
+                    Ok(by) => route.send_to(&call, DestinationDraft::Split(weights, by)),
+                    Err(message) => route.change(&call, |_| Err(message)),
+                }
             },
         )
         .register_fn(
@@ -239,6 +257,12 @@ fn register_destinations(engine: &mut Engine) {
                 route.send_to(&call, DestinationDraft::Redirect(status, target.to_owned()))
             },
         );
+}
+
+/// What decides a split.
+fn split_by(options: Map) -> Result<Option<HashOn>, String> {
+    let by = Options::new("to", options, &["by"])?.text("by")?;
+    by.map(|by| HashOn::parse(&by)).transpose()
 }
 
 fn respond(

@@ -1,14 +1,15 @@
 //! `route`, `site` and `pool`.
 
-use rhai::{Array, Engine, NativeCallContext};
+use rhai::{Array, Dynamic, Engine, Map, NativeCallContext};
 
 use super::{
     draft::{AuthDraft, Draft, RouteDraft, SharedDraft, SiteDraft},
     gate_draft::GatesDraft,
+    options::Options,
     route_dsl::RouteHandle,
 };
 use crate::{
-    program::PoolDeclaration,
+    program::{MOST_WEIGHT, PoolDeclaration, TargetDeclaration},
     router::{HostPattern, Pattern},
 };
 
@@ -90,6 +91,7 @@ fn add_route(
         retries: None,
         compress: None,
         mirror: None,
+        sticky: None,
         auth: AuthDraft::default(),
     });
     RouteHandle {
@@ -149,14 +151,46 @@ fn add_pool(call: &NativeCallContext, draft: &mut Draft, name: &str, targets: Ar
         draft.error(place, format!("the pool `{name}` has no targets"));
         return;
     }
-    draft.pools.push(PoolDeclaration {
-        name: name.to_owned(),
-        targets: Some(
-            targets
-                .into_iter()
-                .map(|target| target.to_string())
-                .collect(),
-        ),
-        place: Some(place),
-    });
+    let targets: Result<Vec<_>, _> = targets.into_iter().map(target).collect();
+    match targets {
+        Ok(targets) => draft.pools.push(PoolDeclaration {
+            name: name.to_owned(),
+            targets: Some(targets),
+            place: Some(place),
+        }),
+        Err(message) => {
+            draft.error(place, format!("the pool `{name}`: {message}"));
+        }
+    }
+}
+
+/// `"host:port"`, or a map with more.
+fn target(given: Dynamic) -> Result<TargetDeclaration, String> {
+    let mut declared = TargetDeclaration {
+        target: String::new(),
+        weight: 1,
+        backup: false,
+        zone: None,
+    };
+    if let Ok(text) = given.as_immutable_string_ref() {
+        declared.target = text.to_string();
+        return Ok(declared);
+    }
+    let found = given.type_name();
+    let options = given.try_cast::<Map>().ok_or_else(|| {
+        format!(
+            "a target is \"host:port\" or #{{ target: \"host:port\", weight: 3 }}, not a value of type `{found}`"
+        )
+    })?;
+    let known = ["target", "weight", "backup", "zone"];
+    let mut options = Options::new("pool", options, &known)?;
+    declared.target = options
+        .text("target")?
+        .ok_or("a target says where it is: #{ target: \"host:port\", .. }")?;
+    if let Some(weight) = options.number("weight", 0..=MOST_WEIGHT.into())? {
+        declared.weight = weight;
+    }
+    declared.backup = options.bool("backup")?.unwrap_or_default();
+    declared.zone = options.text("zone")?;
+    Ok(declared)
 }

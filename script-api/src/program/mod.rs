@@ -5,11 +5,14 @@ mod bodies;
 mod compress;
 mod condition;
 mod gates;
+mod hash_on;
 mod matching;
 mod mirror;
 mod phases;
 mod retries;
 mod route;
+mod split;
+mod sticky;
 
 pub use auth::{Auth, BasicAuth, ForwardAuth, ForwardCache, ForwardRules, JwtAuth, TokenFrom};
 pub use bodies::{BodyHook, Later};
@@ -19,11 +22,14 @@ pub use gates::{
     CORS_FIELDS, ConcurrencyGate, Cors, Gate, GateKey, Gates, LimitGate, Origin, Origins,
     answer as gate_answer,
 };
+pub use hash_on::HashOn;
 pub use matching::{Found, Match};
 pub use mirror::{Mirror, MirrorRules};
 pub use phases::Need;
 pub use retries::{MOST_RETRIES, Retries, RetryCause, RetryOn};
-pub use route::{Destination, HeaderChange, Route, Split};
+pub use route::{Destination, HeaderChange, Route};
+pub use split::Split;
+pub use sticky::{Stamps, Sticky};
 
 use std::{borrow::Cow, sync::Arc, time::Duration};
 
@@ -169,9 +175,25 @@ pub struct PoolDeclaration {
     pub name: String,
     /// Its targets, when the program declares it with `pool(name, [..])`; `None` for a pool of
     /// `edgewright.toml`.
-    pub targets: Option<Vec<String>>,
+    pub targets: Option<Vec<TargetDeclaration>>,
     /// Where it is declared, for messages.
     pub place: Option<Place>,
+}
+
+/// The most that a target of a pool can weigh.
+pub const MOST_WEIGHT: u16 = 1000;
+
+/// A target of a pool that the program declares.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TargetDeclaration {
+    /// Where it is, as written: `host:port` and so on.
+    pub target: String,
+    /// Its share beside the others, 0 to 1000.
+    pub weight: u16,
+    /// Whether it is only used when no other target is usable.
+    pub backup: bool,
+    /// Where it stands.
+    pub zone: Option<String>,
 }
 
 /// The routes of one or more hosts.

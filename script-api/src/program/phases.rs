@@ -28,6 +28,8 @@ pub enum Need {
     RequestBody,
     /// The body of a request that was not sent yet.
     RequestBodyChange,
+    /// A function that says where the request goes.
+    Destination,
     /// A response.
     Response,
     /// A response whose header was not sent yet.
@@ -38,7 +40,7 @@ pub enum Need {
 
 impl Need {
     /// All, in the order of the phase table.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Nothing,
         Self::LoadTime,
         Self::Hook,
@@ -50,6 +52,7 @@ impl Need {
         Self::RequestSlot,
         Self::RequestBody,
         Self::RequestBodyChange,
+        Self::Destination,
         Self::Response,
         Self::ResponseChange,
         Self::ResponseBody,
@@ -69,6 +72,7 @@ impl Need {
             Self::RequestSlot => "take a slot for the request",
             Self::RequestBody => "look at the request's body",
             Self::RequestBodyChange => "change it",
+            Self::Destination => "say where the request goes",
             Self::Response => "look at the response",
             Self::ResponseChange => "change its status and header",
             Self::ResponseBody => "look at its body, and change it",
@@ -87,6 +91,7 @@ impl Need {
             Self::RequestSlot => "nothing would give the slot back",
             Self::RequestBody => "the body of the request isn't there",
             Self::RequestBodyChange => "the body of the request can't be changed there",
+            Self::Destination => "it says where a request goes",
             Self::Response => "there is no response",
             Self::ResponseChange => "the header of the response can't be changed there",
             Self::ResponseBody => "the body of the response isn't there",
@@ -138,14 +143,14 @@ impl HookKind {
     #[rustfmt::skip]
     const fn needs_met(self) -> &'static [Need] {
         use Need::{
-            Answer, Hook, Request, RequestBody, RequestBodyChange, RequestChange, RequestSlot, RequestValues,
+            Answer, Destination, Hook, Request, RequestBody, RequestBodyChange, RequestChange, RequestSlot, RequestValues,
             Response, ResponseBody, ResponseChange, Waiting,
         };
         match self {
             Self::When => &[Hook, Request],
             Self::OnRequest => &[Hook, Answer, Waiting, Request, RequestValues, RequestChange, RequestSlot],
             Self::OnRequestBody => &[Hook, Answer, Waiting, Request, RequestValues, RequestChange, RequestSlot, RequestBody, RequestBodyChange],
-            Self::To => &[Hook, Answer, Waiting, Request, RequestValues, RequestChange, RequestSlot, RequestBody],
+            Self::To => &[Hook, Answer, Waiting, Request, RequestValues, RequestChange, RequestSlot, RequestBody, Destination],
             Self::Respond => &[Hook, Answer, Request, RequestValues, RequestChange, RequestSlot, RequestBody],
             Self::OnResponse => &[Hook, Answer, Waiting, Request, RequestValues, RequestBody, Response, ResponseChange],
             Self::OnResponseBody => &[Hook, Answer, Request, RequestValues, RequestBody, Response, ResponseBody],

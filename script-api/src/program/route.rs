@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use http::{HeaderName, HeaderValue, StatusCode};
 
-use super::{Auth, Compress, Condition, Gates, HookId, Later, Mirror, PoolId, Retries, SiteId};
+use super::{
+    Auth, Compress, Condition, Gates, HookId, Later, Mirror, PoolId, Retries, SiteId, Split, Sticky,
+};
 use crate::{
     answer::Answer,
     diagnostic::Place,
@@ -58,6 +60,8 @@ pub struct Route {
     pub compress: Option<Box<Compress>>,
     /// Which of its requests are copied, and where to.
     pub mirror: Option<Mirror>,
+    /// Whether a client stays where it was sent to.
+    pub sticky: Option<Box<Sticky>>,
     /// Who may use it: asked before any hook.
     pub auth: Option<Box<Auth>>,
 }
@@ -94,61 +98,6 @@ pub enum Destination {
     Redirect(StatusCode, Template),
 }
 
-/// Pools with weights.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Split {
-    /// Each pool with the sum of the weights up to and with its own.
-    cumulative: Vec<(PoolId, u64)>,
-}
-
-impl Split {
-    /// A split over `weights`, of which at least one is above 0.
-    ///
-    /// # Errors
-    /// When there is no weight above 0.
-    pub fn new(weights: impl IntoIterator<Item = (PoolId, u32)>) -> Result<Self, String> {
-        let mut sum = 0;
-        let cumulative: Vec<_> = weights
-            .into_iter()
-            .filter(|(_, weight)| *weight > 0)
-            .map(|(pool, weight)| {
-                sum += u64::from(weight);
-                (pool, sum)
-            })
-            .collect();
-        if cumulative.is_empty() {
-            return Err("at least one weight must be above 0".to_owned());
-        }
-        Ok(Self { cumulative })
-    }
-
-    /// The pool for `random`, a number that is uniform over all of `u64`.
-    pub fn pick(&self, random: u64) -> PoolId {
-        let last = self.cumulative.len() - 1;
-        let (fallback, sum) = self.cumulative[last];
-        // Multiply-shift maps 0..2^64 evenly onto 0..sum.
-        let point = ((u128::from(random) * u128::from(sum)) >> 64) as u64;
-        self.cumulative
-            .iter()
-            .find_map(|&(pool, upper)| (point < upper).then_some(pool))
-            .unwrap_or(fallback)
-    }
-
-    /// The pools, in the order written.
-    pub fn pools(&self) -> impl Iterator<Item = PoolId> + '_ {
-        self.cumulative.iter().map(|(pool, _)| *pool)
-    }
-
-    /// The pools with their own weights, in the order written.
-    pub fn weights(&self) -> impl Iterator<Item = (PoolId, u64)> + '_ {
-        let before = std::iter::once(0).chain(self.cumulative.iter().map(|(_, upper)| *upper));
-        self.cumulative
-            .iter()
-            .zip(before)
-            .map(|(&(pool, upper), before)| (pool, upper - before))
-    }
-}
-
 /// A change to one header field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HeaderChange {
@@ -158,24 +107,4 @@ pub enum HeaderChange {
     Add(HeaderName, HeaderValue),
     /// Removes the field.
     Remove(HeaderName),
-}
-
-#[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn splits_by_weight() {
-        let split = Split::new([(PoolId(0), 3), (PoolId(1), 0), (PoolId(2), 1)]).unwrap();
-        assert_eq!(split.pick(0), PoolId(0));
-        assert_eq!(split.pick(u64::MAX / 4 * 3 - 8), PoolId(0));
-        assert_eq!(split.pick(u64::MAX / 4 * 3 + 8), PoolId(2));
-        assert_eq!(split.pick(u64::MAX), PoolId(2));
-        assert_eq!(
-            split.weights().collect::<Vec<_>>(),
-            [(PoolId(0), 3), (PoolId(2), 1)]
-        );
-        assert!(Split::new([(PoolId(0), 0)]).is_err());
-    }
 }

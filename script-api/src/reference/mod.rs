@@ -46,6 +46,7 @@ pub const GROUPS: &[&Group] = &[
     &request::REQUEST,
     &response::RESPONSE,
     &response::ATTEMPT,
+    &response::PICKING,
     &answers::MAKING,
     &answers::ANSWER,
     &values::MAKING,
@@ -94,6 +95,7 @@ pub const TYPES: &[(&str, &str)] = &[
         "what a header field can be given: `text`, a number, a bool, or `()`",
     ),
     ("any", "any value"),
+    ("Pick", "what `pick` gives"),
     ("()", "nothing: what is absent"),
 ];
 

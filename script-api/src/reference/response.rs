@@ -1,7 +1,7 @@
 //! `res`.
 
 use super::entry::{Entry, Group};
-use crate::program::Need::{Request, Response, ResponseBody, ResponseChange};
+use crate::program::Need::{Destination, Request, Response, ResponseBody, ResponseChange};
 
 pub(super) const RESPONSE: Group = Group {
     title: "The response: `res`",
@@ -124,4 +124,16 @@ pub(super) const ATTEMPT: Group = Group {
             "Where it could go: maps of `pool`, `address`, `active` (requests) and `failed`, whether this request has tried it; 256 at the most.",
         ),
     ],
+};
+
+pub(super) const PICKING: Group = Group {
+    title: "Picking a target",
+    of: None,
+    about: "For a `.to` function to give back, in place of the name of a pool.",
+    entries: &[Entry::new(
+        Destination,
+        &["pick(pool: text, options: map) -> Pick"],
+        "The pool, and which of its targets: with `key`, equal values get the same one, whatever the pool's `balance` is; with `target`, the one at this \
+         address (one of `attempt.targets`), or another one when it is not usable or has failed, but for `only: true`: then 503.",
+    )],
 };

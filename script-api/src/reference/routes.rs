@@ -60,9 +60,18 @@ pub(super) const DESTINATIONS: Group = Group {
             &[
                 "to(pool: text) -> Route",
                 "to(weights: map) -> Route",
+                "to(weights: map, options: map) -> Route",
                 "to(choose: function) -> Route",
             ],
-            "To a pool; to one of several by weight, `#{ a: 90, b: 10 }`; where `fn(req)` says: the name of a pool, a map of weights, or an answer.",
+            "To a pool; to one of several by weight, `#{ a: 90, b: 10 }`, at random or by what a request has, `#{ by: \"header x-user\" }`; where `fn(req)` says: the name of a pool, `pick(..)`, a map of weights, or an answer.",
+        ),
+        Entry::new(
+            LoadTime,
+            &[
+                "sticky(cookie: text) -> Route",
+                "sticky(cookie: text, options: map) -> Route",
+            ],
+            "Gives each client a cookie, by which later requests go to the same pool of a split and the same target. Options: `ttl`, `path`, `domain`, `secure`, `http_only`, `same_site`, `secret`.",
         ),
         Entry::new(
             LoadTime,

@@ -21,7 +21,7 @@ pub(super) const TOP_LEVEL: Group = Group {
         Entry::new(
             LoadTime,
             &["pool(name: text, targets: array)"],
-            "Declares a pool, as `[pools.NAME]` of edgewright.toml does: `host:port`, `address:port`, `unix:PATH`.",
+            "Declares a pool, as `[pools.NAME]` of edgewright.toml does: `host:port`, `address:port`, `unix:PATH`, or maps with a `target`, `weight`, `backup` and `zone`.",
         ),
         Entry::new(
             LoadTime,

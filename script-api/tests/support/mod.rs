@@ -164,6 +164,7 @@ impl Runner {
             Destination::Function(hook) => match self.interpreter.choose(*hook, request)? {
                 Choice::Pool(id) => pool(id),
                 Choice::Split(split) => pool(split.pick(0)),
+                Choice::Pick(pick) => pool(pick.pool),
                 Choice::Answer(answer) => answered(&answer),
             },
         })

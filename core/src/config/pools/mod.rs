@@ -6,22 +6,26 @@ mod connections;
 mod limits;
 mod retries;
 mod target;
+mod targets;
 mod timeouts;
 pub(super) mod tls;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
+use edgewright_script::program::HashOn;
 use serde::Deserialize;
 use toml::Spanned;
 
 use super::check::Checks;
+use super::units::Time;
 
-pub use balance::Balance;
+pub use balance::{Balance, LoadBound};
 pub use connections::{Connections, Protocol, ProxyProtocol};
 pub use limits::PoolLimits;
 pub use retries::{BUDGET_WHOLE, Retries};
 pub use target::{Target, TargetError};
+pub use targets::{PoolTarget, TargetTraits, check_zone};
 pub use timeouts::Timeouts;
 pub use tls::Tls;
 
@@ -29,9 +33,15 @@ pub use tls::Tls;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PoolConfig {
     /// `targets`: where requests go; at least one, each once.
-    pub targets: Vec<Target>,
+    pub targets: Vec<PoolTarget>,
     /// `balance`: which target a request gets.
     pub balance: Balance,
+    /// `hash_on`: what a hash is of; `None` when only scripts give keys, and when `balance` is no hash.
+    pub hash_on: Option<HashOn>,
+    /// `load_bound`: how much of all requests in flight a target of a hash may have. Default: any number.
+    pub load_bound: Option<LoadBound>,
+    /// `slow_start`: how long the share of a target grows that joins others, or comes back. Default: not at all.
+    pub slow_start: Option<Duration>,
     /// `[pools.NAME.timeouts]`.
     pub timeouts: Timeouts,
     /// `[pools.NAME.retries]`.
@@ -46,6 +56,8 @@ pub struct PoolConfig {
     pub connections: Connections,
     /// `[pools.NAME.tls]`: none without the table.
     pub tls: Option<Arc<Tls>>,
+    /// `[server] zone`: where the proxy itself stands. Targets of the same zone come first.
+    pub own_zone: Option<Arc<str>>,
 }
 
 impl PoolConfig {
@@ -53,8 +65,12 @@ impl PoolConfig {
     #[must_use]
     pub fn new(targets: Vec<Target>) -> Self {
         Self {
-            targets,
+            targets: targets.into_iter().map(Into::into).collect(),
             balance: Balance::default(),
+            hash_on: None,
+            load_bound: None,
+            slow_start: None,
+            own_zone: None,
             timeouts: Timeouts::default(),
             retries: Retries::default(),
             limits: PoolLimits::default(),
@@ -63,6 +79,12 @@ impl PoolConfig {
             connections: Connections::default(),
             tls: None,
         }
+    }
+
+    /// How late targets of this kind are used: only when all with a lower rank are unusable.
+    pub(crate) fn rank(&self, traits: &TargetTraits) -> u8 {
+        let elsewhere = self.own_zone.is_some() && traits.zone != self.own_zone;
+        u8::from(traits.backup) * 2 + u8::from(elsewhere)
     }
 }
 
@@ -87,8 +109,11 @@ pub fn check_pool_name(name: &str) -> Result<(), String> {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default, expecting = "a table")]
 pub(super) struct Table {
-    targets: Option<Spanned<Vec<Spanned<String>>>>,
+    targets: Option<Spanned<Vec<Spanned<targets::Entry>>>>,
     balance: Option<Balance>,
+    hash_on: Option<Spanned<String>>,
+    load_bound: Option<Spanned<f64>>,
+    slow_start: Option<Spanned<Time>>,
     timeouts: timeouts::Table,
     retries: retries::Table,
     limits: limits::Table,
@@ -110,14 +135,25 @@ pub(super) fn take(checks: &mut Checks<'_>, name: &Spanned<String>, table: Table
         checks.error(&name.span(), message);
     }
     let prefix = format!("pools.{}", name.get_ref());
-    let targets = targets(checks, name, table.targets);
+    let targets = targets::take(checks, name, table.targets);
+    let balancing = balance::Given {
+        balance: table.balance,
+        hash_on: table.hash_on,
+        load_bound: table.load_bound,
+        slow_start: table.slow_start,
+    };
+    let balancing = balance::take(checks, name, balancing);
     let has_tls = table.tls.is_some();
     let tls = table.tls;
     Taken {
         tls: tls.and_then(|table| tls::take(checks, &prefix, table, &targets)),
         pool: PoolConfig {
             targets,
-            balance: table.balance.unwrap_or_default(),
+            balance: balancing.balance,
+            hash_on: balancing.hash_on,
+            load_bound: balancing.load_bound,
+            slow_start: balancing.slow_start,
+            own_zone: None,
             timeouts: timeouts::take(checks, &prefix, table.timeouts),
             retries: retries::take(checks, &prefix, table.retries),
             limits: limits::take(checks, &prefix, table.limits),
@@ -127,34 +163,4 @@ pub(super) fn take(checks: &mut Checks<'_>, name: &Spanned<String>, table: Table
             tls: None,
         },
     }
-}
-
-fn targets(
-    checks: &mut Checks<'_>,
-    name: &Spanned<String>,
-    given: Option<Spanned<Vec<Spanned<String>>>>,
-) -> Vec<Target> {
-    let (given, span) = match given {
-        Some(given) => (given.get_ref().clone(), given.span()),
-        None => (Vec::new(), name.span()),
-    };
-    if given.is_empty() {
-        checks.error_with_help(
-            &span,
-            format!("pool `{}` has no targets", name.get_ref()),
-            "write targets = [\"host:port\"]",
-        );
-    }
-    let mut seen = BTreeSet::new();
-    let mut targets = Vec::new();
-    for text in &given {
-        match text.get_ref().parse::<Target>() {
-            Err(error) => checks.error(&text.span(), error.to_string()),
-            Ok(target) if !seen.insert(target.clone()) => {
-                checks.error(&text.span(), format!("`{target}` is listed twice"));
-            }
-            Ok(target) => targets.push(target),
-        }
-    }
-    targets
 }

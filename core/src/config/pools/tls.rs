@@ -18,7 +18,7 @@ use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 use toml::Spanned;
 
-use super::Target;
+use super::{PoolTarget, Target};
 use crate::certificates::{self, Authorities, Validity};
 use crate::config::check::Checks;
 use crate::config::error::Source;
@@ -116,7 +116,7 @@ pub(super) fn take(
     checks: &mut Checks<'_>,
     prefix: &str,
     table: Spanned<Table>,
-    targets: &[Target],
+    targets: &[PoolTarget],
 ) -> Option<Unread> {
     let at = table.span();
     let table = table.into_inner();
@@ -162,7 +162,7 @@ fn server_name(
     prefix: &str,
     at: &Range<usize>,
     given: Option<Spanned<String>>,
-    targets: &[Target],
+    targets: &[PoolTarget],
 ) -> Option<String> {
     if let Some(given) = given {
         let name = given.get_ref();
@@ -176,7 +176,7 @@ fn server_name(
         );
         return None;
     }
-    let names: BTreeSet<Option<String>> = targets.iter().map(host).collect();
+    let names: BTreeSet<Option<String>> = targets.iter().map(|one| host(&one.target)).collect();
     let mut names = names.into_iter();
     match (names.next(), names.next()) {
         (Some(Some(name)), None) if ServerName::try_from(name.as_str()).is_ok() => Some(name),

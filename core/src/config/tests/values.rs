@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use edgewright_script::path::Handling;
+use edgewright_script::{path::Handling, program::HashOn};
 use proptest::prelude::*;
 
 use super::{errors, parse};
@@ -23,6 +23,7 @@ routes = "edge.rhai"
 threads = 3
 upstream_keepalive = 500
 forwarded_headers = false
+zone = "eu-1b"
 [server.shutdown]
 delay = "5s"
 drain = "0s"
@@ -35,8 +36,9 @@ http2 = true
 proxy_protocol = true
 
 [pools.web]
-targets = ["web.default.svc:8080", "10.0.0.1:81", "unix:/run/web.sock"]
+targets = ["web.default.svc:8080", { target = "10.0.0.1:81", weight = 3, backup = true, zone = "eu-1a" }, "unix:/run/web.sock"]
 balance = "round_robin"
+slow_start = "30s"
 protocol = "http2"
 proxy_protocol = "v2"
 [pools.web.connections]
@@ -51,6 +53,9 @@ idle = "3s"
 tunnel = "2h"
 [pools."api-2.x_y"]
 targets = ["api:1"]
+balance = "ring_hash"
+hash_on = "header x-tenant"
+load_bound = 1.25
 
 [dns]
 servers = ["127.0.0.1:5353"]
@@ -119,13 +124,23 @@ fn every_key_reaches_the_model() {
     let seconds = Duration::from_secs;
     let millis = Duration::from_millis;
     let address = |text: &str| text.parse::<SocketAddr>().unwrap();
+    let target = |text: &str| text.parse::<Target>().unwrap();
     let web = PoolConfig {
         targets: vec![
-            "web.default.svc:8080".parse().unwrap(),
-            "10.0.0.1:81".parse().unwrap(),
-            "unix:/run/web.sock".parse().unwrap(),
+            target("web.default.svc:8080").into(),
+            PoolTarget {
+                target: target("10.0.0.1:81"),
+                traits: TargetTraits {
+                    weight: 3,
+                    backup: true,
+                    zone: Some("eu-1a".into()),
+                },
+            },
+            target("unix:/run/web.sock").into(),
         ],
         balance: Balance::RoundRobin,
+        slow_start: Some(seconds(30)),
+        own_zone: Some("eu-1b".into()),
         timeouts: Timeouts {
             connect: millis(200),
             read: seconds(60),
@@ -144,7 +159,13 @@ fn every_key_reaches_the_model() {
         tls: None,
         ..PoolConfig::new(Vec::new())
     };
-    let api = PoolConfig::new(vec!["api:1".parse().unwrap()]);
+    let api = PoolConfig {
+        balance: Balance::RingHash,
+        hash_on: Some(HashOn::Header("x-tenant".to_owned())),
+        load_bound: Some(LoadBound::from_hundredths(125)),
+        own_zone: Some("eu-1b".into()),
+        ..PoolConfig::new(vec![target("api:1")])
+    };
     let expected = Config {
         file: None,
         routes: "edge.rhai".to_string(),
@@ -156,6 +177,7 @@ fn every_key_reaches_the_model() {
             },
             upstream_keepalive: Some(500),
             forwarded_headers: false,
+            zone: Some("eu-1b".to_owned()),
         },
         listeners: ["0.0.0.0:80", "[::]:80"]
             .map(|text| Listener {
@@ -281,15 +303,59 @@ fn mistakes_have_a_place_and_a_way_out() {
         ),
         (
             "[pools.web]\ntargets = [\"a:1\"]\n[pools.web.health]\npath = \"/\"",
-            "3:12: unknown key `health` (the keys here are `targets`, `balance`, `timeouts`, `retries`, `limits`)",
+            "3:12: unknown key `health` (the keys here are `targets`, `balance`, `hash_on`, `load_bound`, `slow_start`, `timeouts`, `retries`, `limits`, `protocol`, `proxy_protocol`, `connections`, `tls`)",
         ),
         (
-            "[pools.web]\ntargets = [\"a:1\"]\nbalance = \"random\"",
-            "3:11: unknown value `random` (it can be `least_requests`, `round_robin`)",
+            "[pools.web]\ntargets = [\"a:1\"]\nbalance = \"any\"",
+            "3:11: unknown value `any` (it can be `least_requests`, `round_robin`, `random`, `hash`, `ring_hash`)",
         ),
         (
             "[pools.web]\ntargets = [\"a:1\"]\nbalance = \"least_request\"",
             "3:11: unknown value `least_request` (did you mean `least_requests`?)",
+        ),
+        (
+            "[pools.web]\ntargets = [{ target = \"a:1\", weight = 1001 }]",
+            "2:37: `weight` must be between 0 and 1000, not 1001",
+        ),
+        (
+            "[pools.web]\ntargets = [{ target = \"a:1\", wieght = 1 }]",
+            "2:28: unknown key `wieght` (did you mean `weight`?)",
+        ),
+        (
+            "[pools.web]\ntargets = [{ target = \"a:1\", zone = \"a b\" }]",
+            "2:35: `a b` is no name of a zone: it has 1 to 63 letters, digits, `-`, `_` and `.`",
+        ),
+        (
+            "[pools.web]\ntargets = [\"a:1\", { target = \"a:1\" }]",
+            "2:31: `a:1` is listed twice",
+        ),
+        (
+            "[pools.web]\ntargets = [\"a:1\"]\nbalance = \"hash\"",
+            "1:8: the pool `web` balances by a hash, and `hash_on` doesn't say of what",
+        ),
+        (
+            "[pools.web]\ntargets = [\"a:1\"]\nbalance = \"hash\"\nhash_on = \"heder a\"",
+            "4:11: `heder a` can't be hashed on (did you mean `header`?); write \"client_ip\", \"header NAME\", \"cookie NAME\", \"query NAME\" or \"path\", or \"script\"",
+        ),
+        (
+            "[pools.web]\ntargets = [\"a:1\"]\nhash_on = \"path\"",
+            "3:11: `hash_on` does nothing: `balance` is neither \"hash\" nor \"ring_hash\"",
+        ),
+        (
+            "[pools.web]\ntargets = [\"a:1\"]\nload_bound = 2",
+            "3:14: `load_bound` does nothing: `balance` is neither \"hash\" nor \"ring_hash\"",
+        ),
+        (
+            "[pools.web]\ntargets = [\"a:1\"]\nbalance = \"hash\"\nhash_on = \"script\"\nload_bound = 0.9",
+            "5:14: `load_bound` must be between 1 and 100, not 0.9",
+        ),
+        (
+            "[pools.web]\ntargets = [\"a:1\"]\nbalance = \"hash\"\nhash_on = \"script\"\nslow_start = \"1s\"",
+            "5:14: `slow_start` has no place beside a hash: keys would go there and back until its end",
+        ),
+        (
+            "[server]\nzone = \"\"",
+            "2:8: `` is no name of a zone: it has 1 to 63 letters, digits, `-`, `_` and `.`",
         ),
         (
             "[path]\nsemicolon = \"allow\"",

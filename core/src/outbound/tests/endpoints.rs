@@ -62,7 +62,9 @@ async fn a_dead_endpoint_is_passed_over() {
     let mut config = TestPool::of(&caller, &addresses).pool.config().clone();
     // In turn, so that each attempt is known: dead, dead, alive.
     config.balance = crate::config::Balance::RoundRobin;
-    config.targets.sort();
+    config
+        .targets
+        .sort_by(|one, two| one.target.cmp(&two.target));
     let pool = TestPool::new(&caller, config);
     for _ in 0..9 {
         let call = with(Method::POST, server.address());

@@ -39,7 +39,7 @@ fn per_target(requests: usize, queue: usize) -> PoolLimits {
 
 async fn enter(pool: &Pool) -> Result<Admitted, Busy> {
     let entered = pool
-        .enter(false, |pool| pool.select(&Wish::default()))
+        .enter(false, false, |pool| pool.select(&Wish::default()))
         .await;
     entered.map(Result::unwrap)
 }
@@ -100,12 +100,14 @@ fn a_target_gets_no_more_than_its_bound_and_others_get_the_rest() {
         assert!(loads.iter().all(|endpoint| endpoint.in_flight == 2));
         assert_eq!(enter(&pool).await.unwrap_err(), Busy::Full);
         // One that has a place only needs a target; it doesn't wait for one.
-        let again = pool.enter(true, |pool| pool.select(&Wish::default())).await;
+        let again = pool
+            .enter(true, false, |pool| pool.select(&Wish::default()))
+            .await;
         assert_eq!(again.unwrap_err(), Busy::Full);
         let left = held.pop().unwrap();
         drop(left.picked);
         let again = pool
-            .enter(true, |pool| pool.select(&Wish::default()))
+            .enter(true, false, |pool| pool.select(&Wish::default()))
             .await
             .unwrap();
         assert!(again.unwrap().place.is_none());
@@ -118,7 +120,7 @@ fn a_pool_without_endpoints_has_nothing_to_wait_for() {
     let pool = bounded(&["nobody.invalid:80"], places(1, 5));
     run(async {
         let entered = pool
-            .enter(false, |pool| pool.select(&Wish::default()))
+            .enter(false, false, |pool| pool.select(&Wish::default()))
             .await
             .unwrap();
         assert_eq!(entered.unwrap_err(), Unavailable::Unresolved);

@@ -6,6 +6,7 @@ mod limits;
 mod reload;
 mod resolving;
 mod select;
+mod tiers;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -137,7 +137,7 @@ fn absent(request: &dyn Request) -> Key<'static> {
 }
 
 /// What of an address its holder can't choose.
-fn shared_part(address: IpAddr) -> IpAddr {
+pub(in crate::program) fn shared_part(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {
             let network = u128::from(address) & !u128::from(u64::MAX);

@@ -8,6 +8,7 @@ mod limit;
 pub use concurrency::ConcurrencyGate;
 pub use cors::{CORS_FIELDS, Cors, Origin, Origins};
 pub use key::GateKey;
+pub(super) use key::shared_part;
 pub use limit::LimitGate;
 
 use std::net::IpAddr;
