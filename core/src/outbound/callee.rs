@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use edgewright_script::outbound::Recipient;
 
-use crate::{config::Target, generation::Generation, metrics::PoolMetrics, pools::Pool};
+use crate::{generation::Generation, metrics::PoolMetrics, pools::Pool};
 
 /// Who is called. `Display` names it for messages: the pool, or host and port.
 #[derive(Debug, Clone, Copy)]
