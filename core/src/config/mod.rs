@@ -31,8 +31,9 @@ pub use limits::{Limits, ScriptLimits};
 pub use load::{LoadError, Loaded, Overrides, attempt, load};
 pub use log::{Format, Level, Log};
 pub use pools::{
-    BUDGET_WHOLE, Balance, Connections, PoolConfig, PoolLimits, Protocol, ProxyProtocol, Retries,
-    Target, TargetError, Timeouts, Tls, check_pool_name,
+    BUDGET_WHOLE, Balance, Connections, Ejection, HealthCheck, Initial, PoolConfig, PoolLimits,
+    Probe, Protocol, ProxyProtocol, Retries, Target, TargetError, Thousandths, Timeouts, Tls,
+    check_pool_name,
 };
 pub use server::{Listener, Server, Shutdown, Threads};
 

@@ -1,5 +1,6 @@
 //! What is counted for each pool of upstreams.
 
+use super::health::HealthCounters;
 use super::shard::Sharded;
 use super::upstream::{Retried, UpstreamCounts, UpstreamError};
 use edgewright_script::program::RetryCause;
@@ -61,6 +62,7 @@ pub struct PoolMetrics {
     connections: Sharded<Connections>,
     /// Apart from those, since most workers never need it.
     upstream: Sharded<UpstreamCounts>,
+    pub(super) health: HealthCounters,
 }
 
 impl PoolMetrics {
@@ -69,6 +71,7 @@ impl PoolMetrics {
             name: name.into(),
             connections: Sharded::new(shards),
             upstream: Sharded::new(shards),
+            health: HealthCounters::default(),
         }
     }
 

@@ -4,20 +4,23 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
+use tokio::sync::Notify;
 use tracing::error;
 
 use super::balance;
 use super::breaker::Breaker;
 use super::budget::{Budget, Retry};
 use super::endpoint::{Address, Endpoint, Picked};
+use super::outlier;
 use super::peer;
 use super::source::{Found, Source};
+use super::standing::{Outcome, Standing};
 use super::status::{EndpointStatus, PoolStatus};
 use super::wish::Wish;
-use crate::config::{Balance, PoolConfig, Target};
+use crate::config::{Balance, PoolConfig, Target, Thousandths};
 use crate::dns::{Listener, Resolver};
 use crate::metrics::shard::Padded;
 
@@ -28,6 +31,8 @@ pub enum Unavailable {
     Unresolved,
     /// All names are answered, and there is no address behind any of them.
     Empty,
+    /// There are addresses, and none that may be used.
+    Unhealthy,
 }
 
 impl fmt::Display for Unavailable {
@@ -35,6 +40,7 @@ impl fmt::Display for Unavailable {
         f.write_str(match self {
             Unavailable::Unresolved => "the upstream's name is not resolved yet",
             Unavailable::Empty => "the upstream's name has no addresses",
+            Unavailable::Unhealthy => "all targets are ejected or unhealthy",
         })
     }
 }
@@ -68,11 +74,17 @@ pub struct Pool {
     /// Guards the making of `current`.
     rebuilding: Mutex<()>,
     rebuilt: Condvar,
+    /// Tells the thread `health` to look at the pool.
+    alarm: Arc<Notify>,
 }
 
 struct Endpoints {
-    /// Sorted by address.
+    /// All, sorted by address.
+    all: Arc<[Arc<Endpoint>]>,
+    /// Those that may be used.
     list: Box<[Arc<Endpoint>]>,
+    /// So many are out that all are used.
+    panic: bool,
     /// What it means when the list is empty.
     reason: Unavailable,
 }
@@ -96,16 +108,17 @@ impl Pool {
                 Target::Srv { name } => sources.push(Source::service(resolver, name)),
             }
         }
-        let carried = previous
-            .filter(|previous| peer::same(&previous.config, config))
-            .map(|previous| previous.current.load().list.clone());
+        let known = previous.map(Pool::endpoints).unwrap_or_default();
+        let carried = previous.filter(|previous| peer::same(&previous.config, config));
         let pool = Arc::new(Pool {
             name: name.to_owned(),
             config: config.clone(),
             fixed,
             sources,
             current: ArcSwap::from_pointee(Endpoints {
-                list: carried.unwrap_or_default(),
+                all: carried.map(|_| known.clone()).unwrap_or_default(),
+                list: Box::default(),
+                panic: false,
                 reason: Unavailable::Unresolved,
             }),
             turn: Padded::default(),
@@ -113,13 +126,14 @@ impl Pool {
             breaker: previous.map_or_else(Arc::default, |pool| pool.breaker.clone()),
             rebuilding: Mutex::new(()),
             rebuilt: Condvar::new(),
+            alarm: Arc::default(),
         });
         let listener: Arc<dyn Listener> = pool.clone();
         for source in &pool.sources {
             source.subscribe(Arc::downgrade(&listener) as Weak<dyn Listener>);
         }
         // After subscribing, so that no change falls between.
-        pool.rebuild();
+        pool.rebuild_knowing(&known);
         pool
     }
 
@@ -179,7 +193,7 @@ impl Pool {
     /// Requests that hold one of its endpoints now.
     pub fn in_flight(&self) -> usize {
         let current = self.current.load();
-        current.list.iter().map(|e| e.in_flight()).sum()
+        current.all.iter().map(|e| e.in_flight()).sum()
     }
 
     /// Whether a request can go elsewhere when one endpoint fails.
@@ -197,9 +211,55 @@ impl Pool {
         &self.breaker
     }
 
-    /// Whether [`Pool::select`] would give an endpoint now. Takes no lock.
+    /// Takes in what a request that got this endpoint has come to, and how long it took, should
+    /// [`Pool::compares_latencies`]. On success two relaxed additions at most, without them one
+    /// relaxed load.
+    #[inline]
+    pub(crate) fn report(&self, picked: &Picked, outcome: Outcome, latency: Option<Duration>) {
+        self.report_on(picked.standing(), outcome, latency);
+    }
+
+    /// The same for who has given the endpoint back already.
+    #[inline]
+    pub(crate) fn report_on(
+        &self,
+        standing: &Standing,
+        outcome: Outcome,
+        latency: Option<Duration>,
+    ) {
+        if let Some(latency) = latency {
+            standing.took(latency);
+        }
+        if standing.note(outcome, &self.config.ejection) {
+            self.alarm.notify_one();
+        }
+    }
+
+    /// Whether it matters how long answers take.
+    #[inline]
+    pub(crate) fn compares_latencies(&self) -> bool {
+        self.config.ejection.latency_factor != Thousandths::ZERO
+    }
+
+    /// Tells when the pool should be looked at: it has other endpoints, requests have failed, or it is gone.
+    pub(crate) fn alarm(&self) -> &Arc<Notify> {
+        &self.alarm
+    }
+
+    /// All endpoints, those too that may not be used now.
+    pub(crate) fn endpoints(&self) -> Arc<[Arc<Endpoint>]> {
+        self.current.load().all.clone()
+    }
+
+    /// Whether so many endpoints are out that all are used.
+    pub(crate) fn is_panicking(&self) -> bool {
+        self.current.load().panic
+    }
+
+    /// Whether there is an endpoint, well or not: what is wrong with upstreams is no reason to take the
+    /// proxy out. Takes no lock.
     pub fn has_endpoints(&self) -> bool {
-        !self.current.load().list.is_empty()
+        !self.current.load().all.is_empty()
     }
 
     /// Whether this pool keeps the proxy from being ready.
@@ -242,15 +302,13 @@ impl Pool {
     /// What there is now, for `/status` and the metrics.
     pub fn snapshot(&self) -> PoolStatus {
         let current = self.current.load();
-        let endpoint = |endpoint: &Arc<Endpoint>| EndpointStatus {
-            id: endpoint.id(),
-            address: endpoint.address().to_owned(),
-            in_flight: endpoint.in_flight(),
-        };
+        let is_checked = self.config.health.is_some();
+        let endpoint = |endpoint: &Arc<Endpoint>| EndpointStatus::of(endpoint, is_checked);
         PoolStatus {
             name: self.name.clone(),
             targets: self.config.targets.iter().map(Target::to_string).collect(),
-            endpoints: current.list.iter().map(endpoint).collect(),
+            endpoints: current.all.iter().map(endpoint).collect(),
+            panic: current.panic,
             places_taken: self.config.limits.bounds().then(|| self.breaker.taken()),
             requests_waiting: self.breaker.waiting(),
             retries_in_flight: self.budget.active(),
@@ -261,8 +319,14 @@ impl Pool {
         }
     }
 
-    /// Makes the endpoints that the targets and the names' answers amount to.
-    fn rebuild(&self) {
+    /// Makes the endpoints that the targets and the names' answers amount to, and chooses those that may be
+    /// used. From any thread but a worker.
+    pub(crate) fn rebuild(&self) {
+        self.rebuild_knowing(&[]);
+    }
+
+    /// The same; how the endpoints of `earlier` stand is handed on by address.
+    fn rebuild_knowing(&self, earlier: &[Arc<Endpoint>]) {
         let _guard = self.lock();
         let mut addresses: BTreeSet<Address> = self.fixed.iter().cloned().collect();
         let found: Vec<Found> = self.sources.iter().flat_map(Source::addresses).collect();
@@ -270,26 +334,48 @@ impl Pool {
         let anybody = !addresses.is_empty() || found.iter().any(|one| !one.backup);
         let found = found.iter().filter(|one| !(one.backup && anybody));
         addresses.extend(found.map(|one| Address::Tcp(one.address)));
-        let reason = if self.waiting().is_empty() {
+        let mut reason = if self.waiting().is_empty() {
             Unavailable::Empty
         } else {
             Unavailable::Unresolved
         };
         let current = self.current.load();
         let known = |address: &Address| {
-            let found = current.list.iter().find(|e| e.location() == address);
+            let found = current.all.iter().find(|e| e.location() == address);
             found.cloned()
         };
-        let list = addresses
+        let all: Arc<[Arc<Endpoint>]> = addresses
             .into_iter()
-            .filter_map(|address| known(&address).or_else(|| self.make(address)))
+            .filter_map(|address| known(&address).or_else(|| self.make(address, earlier)))
             .collect();
-        self.current.store(Arc::new(Endpoints { list, reason }));
+        let panic = outlier::judge(&all, &self.config, Instant::now());
+        let list: Box<[_]> = all.iter().filter(|e| e.is_usable()).cloned().collect();
+        if !all.is_empty() && list.is_empty() {
+            reason = Unavailable::Unhealthy;
+        }
+        let has_changed = all.len() != current.all.len()
+            || !all
+                .iter()
+                .zip(current.all.iter())
+                .all(|(a, b)| Arc::ptr_eq(a, b));
+        let made = Endpoints {
+            all,
+            list,
+            panic,
+            reason,
+        };
+        self.current.store(Arc::new(made));
         self.rebuilt.notify_all();
+        if has_changed {
+            // Others are to be checked.
+            self.alarm.notify_one();
+        }
     }
 
-    fn make(&self, address: Address) -> Option<Arc<Endpoint>> {
-        match Endpoint::new(address, &self.config) {
+    fn make(&self, address: Address, earlier: &[Arc<Endpoint>]) -> Option<Arc<Endpoint>> {
+        let before = earlier.iter().find(|e| e.location() == &address);
+        let standing = before.map(|e| e.standing().clone()).unwrap_or_default();
+        match Endpoint::new(address, &self.config, standing) {
             Ok(endpoint) => Some(Arc::new(endpoint)),
             Err(reason) => {
                 error!(pool = self.name, reason, "a target can't be connected to");
@@ -309,6 +395,13 @@ impl Pool {
 impl Listener for Pool {
     fn answer_changed(&self) {
         self.rebuild();
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        // Whoever looks after it has nothing to do any more.
+        self.alarm.notify_one();
     }
 }
 

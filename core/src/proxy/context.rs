@@ -122,6 +122,8 @@ pub(super) struct Rare {
     pub(super) upstream_answered: Option<Instant>,
     /// The endpoints that have failed this request, in order.
     pub(super) tried: SmallVec<[EndpointId; 4]>,
+    /// When the endpoint in use was chosen, in pools that compare latencies.
+    pub(super) attempted: Option<Instant>,
     /// Why the last attempt to reach an upstream failed.
     pub(super) last_error: Option<&'static str>,
     /// Why the request failed, for `on_log`.

@@ -3,6 +3,8 @@
 
 mod balance;
 mod connections;
+mod ejection;
+mod health;
 mod limits;
 mod retries;
 mod target;
@@ -19,6 +21,8 @@ use super::check::Checks;
 
 pub use balance::Balance;
 pub use connections::{Connections, Protocol, ProxyProtocol};
+pub use ejection::{Ejection, Thousandths};
+pub use health::{HealthCheck, Initial, Probe};
 pub use limits::PoolLimits;
 pub use retries::{BUDGET_WHOLE, Retries};
 pub use target::{Target, TargetError};
@@ -46,6 +50,10 @@ pub struct PoolConfig {
     pub connections: Connections,
     /// `[pools.NAME.tls]`: none without the table.
     pub tls: Option<Arc<Tls>>,
+    /// `[pools.NAME.health]`; `None`, the default: targets aren't asked.
+    pub health: Option<HealthCheck>,
+    /// `[pools.NAME.ejection]`.
+    pub ejection: Ejection,
 }
 
 impl PoolConfig {
@@ -62,6 +70,8 @@ impl PoolConfig {
             proxy_protocol: None,
             connections: Connections::default(),
             tls: None,
+            health: None,
+            ejection: Ejection::default(),
         }
     }
 }
@@ -96,6 +106,8 @@ pub(super) struct Table {
     proxy_protocol: Option<ProxyProtocol>,
     connections: connections::Table,
     tls: Option<Spanned<tls::Table>>,
+    health: Option<health::Table>,
+    ejection: ejection::Table,
 }
 
 /// A pool, and what its TLS needs that is still to be read.
@@ -125,6 +137,10 @@ pub(super) fn take(checks: &mut Checks<'_>, name: &Spanned<String>, table: Table
             proxy_protocol: table.proxy_protocol,
             connections: connections::take(checks, &prefix, table.connections),
             tls: None,
+            health: table
+                .health
+                .map(|table| health::take(checks, &prefix, table)),
+            ejection: ejection::take(checks, &prefix, table.ejection),
         },
     }
 }
