@@ -156,6 +156,11 @@ impl Generation {
         });
     }
 
+    /// The pools that the program names, with their counters.
+    pub(crate) fn counted_pools(&self) -> &[(Arc<Pool>, Arc<PoolMetrics>)] {
+        &self.by_pool
+    }
+
     /// The pools that the program names, in the order of their numbers.
     pub fn pools(&self) -> impl Iterator<Item = &Pool> {
         self.by_pool.iter().map(|(pool, _)| &**pool)

@@ -14,6 +14,7 @@ pub mod files;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;
 pub mod generation;
+pub mod health;
 pub mod jwks;
 pub mod lifecycle;
 pub mod live;

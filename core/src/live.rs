@@ -9,6 +9,7 @@ use crate::{
     admin::{Operations, ReloadAnswer},
     config::Config,
     dns::Resolver,
+    health::Health,
     jwks::KeySets,
     lifecycle::Lifecycle,
     metrics::{ReloadSample, ScrapeInput, ThrottlingSample},
@@ -23,16 +24,19 @@ use crate::{
 pub struct Live {
     source: Source,
     shared: Arc<Shared>,
+    /// Looks after the pools of the generation in force.
+    health: Health,
     /// What the last attempt read; `None` when it got no consistent reading.
     last: Option<LastRead>,
 }
 
 impl Live {
     /// `last` is what the load at the start read.
-    pub(crate) fn new(source: Source, shared: Arc<Shared>, last: LastRead) -> Self {
+    pub(crate) fn new(source: Source, shared: Arc<Shared>, health: Health, last: LastRead) -> Self {
         Self {
             source,
             shared,
+            health,
             last: Some(last),
         }
     }
@@ -92,6 +96,12 @@ impl Reloadable for Live {
                         errors: vec![Diagnostic::error(format!(
                             "key sets can't be fetched: {error}"
                         ))],
+                    };
+                }
+                if let Err(error) = self.health.serve(&generation) {
+                    let error = format!("targets can't be checked: {error}");
+                    return Outcome::Failed {
+                        errors: vec![Diagnostic::error(error)],
                     };
                 }
                 self.shared.generation.store(generation);

@@ -24,6 +24,7 @@ use crate::{
     admin, background,
     config::{Config, Listener, Overrides, Threads, check_zone},
     dns::Resolver,
+    health::Health,
     jwks::KeySets,
     lifecycle::Lifecycle,
     live::{Desk, Live},
@@ -169,7 +170,11 @@ fn start(
         metrics: metrics.clone(),
         lifecycle: lifecycle.clone(),
     });
-    let live = Live::new(source, shared.clone(), last);
+    let health = Health::default();
+    health
+        .serve(&shared.generation.load())
+        .context("targets can't be checked")?;
+    let live = Live::new(source, shared.clone(), health, last);
     let reload = reload::spawn(live, initial, reload::Options::default())?;
     let _hangup = reload::reload_on_hangup(&reload)?;
     let desk = Arc::new(Desk {

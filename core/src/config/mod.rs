@@ -31,9 +31,9 @@ pub use limits::{Limits, ScriptLimits};
 pub use load::{LoadError, Loaded, Overrides, attempt, load};
 pub use log::{Format, Level, Log};
 pub use pools::{
-    BUDGET_WHOLE, Balance, Connections, LoadBound, PoolConfig, PoolLimits, PoolTarget, Protocol,
-    ProxyProtocol, Retries, Target, TargetError, TargetTraits, Timeouts, Tls, check_pool_name,
-    check_zone,
+    BUDGET_WHOLE, Balance, Connections, Ejection, HealthCheck, Initial, LoadBound, PoolConfig,
+    PoolLimits, PoolTarget, Probe, Protocol, ProxyProtocol, Retries, Target, TargetError,
+    TargetTraits, Thousandths, Timeouts, Tls, check_pool_name, check_zone,
 };
 pub use server::{Listener, Server, Shutdown, Threads};
 

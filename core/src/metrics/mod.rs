@@ -11,6 +11,7 @@
 mod auth;
 mod exposition;
 mod family;
+mod health;
 mod latency;
 mod limit;
 mod mirror;
@@ -30,6 +31,7 @@ mod upstream;
 
 pub use auth::{AuthFilter, AuthOutcome};
 pub use family::CONTENT_TYPE;
+pub use health::{CheckResult, EjectionReason, EndpointSample};
 pub use latency::{HistogramSample, Latency};
 pub use limit::Limit;
 pub use mirror::MirrorOutcome;

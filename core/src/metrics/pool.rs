@@ -1,5 +1,6 @@
 //! What is counted for each pool of upstreams.
 
+use super::health::HealthCounters;
 use super::shard::Sharded;
 use super::upstream::{Retried, UpstreamCounts, UpstreamError};
 use edgewright_script::program::RetryCause;
@@ -87,6 +88,7 @@ pub struct PoolMetrics {
     connections: Sharded<Connections>,
     /// Apart from those, since most workers never need it.
     upstream: Sharded<UpstreamCounts>,
+    pub(super) health: HealthCounters,
 }
 
 impl PoolMetrics {
@@ -95,6 +97,7 @@ impl PoolMetrics {
             name: name.into(),
             connections: Sharded::new(shards),
             upstream: Sharded::new(shards),
+            health: HealthCounters::default(),
         }
     }
 

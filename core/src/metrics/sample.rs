@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use edgewright_script::state::{StateSample, metric::MetricSample};
 
+use super::health::EndpointSample;
 use super::latency::HistogramSample;
 
 /// Everything a scrape needs beside the counters of [`Metrics`](super::Metrics).
@@ -123,6 +124,10 @@ pub struct PoolSample {
     pub waiting: u64,
     /// Retries under way now that count against the budget.
     pub retries: u64,
+    /// Whether so many are out that all are used.
+    pub panic: bool,
+    /// Each endpoint.
+    pub each: Vec<EndpointSample>,
 }
 
 /// CPU throttling, from the cgroup's `cpu.stat`.

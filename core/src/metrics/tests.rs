@@ -251,6 +251,11 @@ fn what_others_own_is_in_the_text() {
             in_flight: 9,
             waiting: 2,
             retries: 1,
+            panic: true,
+            each: vec![EndpointSample {
+                address: "10.0.0.1:80".into(),
+                usable: true,
+            }],
         }],
         throttling: Some(ThrottlingSample {
             periods: 100,
@@ -312,6 +317,11 @@ fn what_others_own_is_in_the_text() {
         ("dns_lookup_duration_seconds_bucket{le=\"0.005\"}", 1.0),
         ("upstream_endpoints{pool=\"web\"}", 4.0),
         ("upstream_requests_in_flight{pool=\"web\"}", 9.0),
+        (
+            "upstream_health{pool=\"web\",endpoint=\"10.0.0.1:80\"}",
+            1.0,
+        ),
+        ("upstream_panic{pool=\"web\"}", 1.0),
         ("cpu_periods_total", 100.0),
         ("cpu_throttled_periods_total", 5.0),
         ("cpu_throttled_seconds_total", 1.25),

@@ -89,6 +89,9 @@ impl Client {
         let attempt = Box::pin(self.attempts(call, callee, most_body, &mut progress));
         let result = tokio::time::timeout(call.timeout, attempt).await;
         let result = result.unwrap_or_else(|_| {
+            if let Callee::Pool { pool, .. } = callee {
+                progress.give_up(pool);
+            }
             let limit = humantime::format_duration(call.timeout);
             let cause = format!("not done within {limit}: it was {progress}");
             Err(Failure::new(CallFailureKind::Timeout, cause))
@@ -149,6 +152,7 @@ impl Client {
             let answer = exchange(session, header, &call.body, most_body, progress).await;
             let fault = match answer {
                 Ok(Answer { incoming, clean }) => {
+                    endpoints.settle(&connection, None, progress);
                     if clean {
                         self.connections.keep(connection).await;
                     }
@@ -164,7 +168,9 @@ impl Client {
                 Fault::Final(_) => false,
             };
             if !(again && connection.reused) {
-                return Err(fault.into());
+                let failure = Failure::from(fault);
+                endpoints.settle(&connection, Some(&failure), progress);
+                return Err(failure);
             }
             endpoints.avoid(&connection.endpoint);
             fresh = true;

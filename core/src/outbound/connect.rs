@@ -44,7 +44,7 @@ impl Connections {
     ) -> Result<Connection, Failure> {
         loop {
             let endpoint = endpoints.choose()?;
-            progress.at(endpoint.text(), "connecting to ");
+            progress.at(&endpoint, "connecting to ");
             if !fresh && let Some(stream) = self.transport.reused_stream(endpoint.peer()).await {
                 endpoints.connected(true);
                 return Ok(Connection::new(stream, endpoint, true));

@@ -36,6 +36,7 @@ impl Client {
         let attempt = self.copy(pool, metrics, header, body, &mut progress);
         let result = tokio::time::timeout(timeout, attempt).await;
         let result = result.unwrap_or_else(|_| {
+            progress.give_up(pool);
             let cause = format!("not done in time: it was {progress}");
             Err(Failure::new(CallFailureKind::Timeout, cause))
         });
@@ -58,6 +59,7 @@ impl Client {
             let session = &mut connection.session;
             match discard(session, header.clone(), body, progress).await {
                 Ok(clean) => {
+                    endpoints.settle(&connection, None, progress);
                     if clean {
                         connections.keep(connection).await;
                     }
@@ -67,7 +69,11 @@ impl Client {
                     endpoints.avoid(&connection.endpoint);
                     fresh = true;
                 }
-                Err(fault) => return Err(fault.into()),
+                Err(fault) => {
+                    let failure = Failure::from(fault);
+                    endpoints.settle(&connection, Some(&failure), progress);
+                    return Err(failure);
+                }
             }
         }
     }

@@ -1,6 +1,7 @@
 //! The endpoints that a call may use: a pool's, or the addresses of a URL's host.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use edgewright_script::outbound::CallFailureKind;
@@ -11,12 +12,13 @@ use smallvec::SmallVec;
 use super::{
     addresses::{self, Candidates},
     callee::Callee,
-    failure::{Failure, connect_cause},
+    connect::Connection,
+    failure::{Failure, Progress, connect_cause},
 };
 use crate::{
     config::Protocol,
     metrics::{ConnectFailure, PoolMetrics},
-    pools::{EndpointId, Picked, Pool, Wish, classify_connect_error},
+    pools::{EndpointId, Fault, Outcome, Picked, Pool, Standing, Wish, classify_connect_error},
 };
 
 /// Until a connection to the server of a URL stands, TLS included: a SYN that gets lost is sent
@@ -39,6 +41,14 @@ impl Endpoint {
         match self {
             Endpoint::Pooled(picked) => picked.peer(),
             Endpoint::Direct { peer, .. } => peer,
+        }
+    }
+
+    /// How it stands, when it is a pool's.
+    pub(super) fn standing(&self) -> Option<&Arc<Standing>> {
+        match self {
+            Endpoint::Pooled(picked) => Some(picked.standing()),
+            Endpoint::Direct { .. } => None,
         }
     }
 
@@ -155,6 +165,32 @@ impl<'a> Endpoints<'a> {
         }
     }
 
+    /// Takes in what a request has come to on a connection, as far as that says something of a pool's endpoint.
+    pub(super) fn settle(
+        &self,
+        connection: &Connection,
+        failure: Option<&Failure>,
+        progress: &Progress,
+    ) {
+        let outcome = match (progress.status(), failure.map(|failure| failure.kind)) {
+            // What its body comes to doesn't matter.
+            (Some(status), _) => Outcome::Answered(status),
+            (None, Some(CallFailureKind::Timeout)) => Outcome::Failed(Fault::Timeout),
+            // A kept connection may have been closed while it was idle.
+            (None, Some(CallFailureKind::Broken)) if !connection.reused => {
+                Outcome::Failed(Fault::Closed)
+            }
+            (None, _) => return,
+        };
+        self.report(&connection.endpoint, outcome);
+    }
+
+    fn report(&self, endpoint: &Endpoint, outcome: Outcome) {
+        if let (Source::Pool { pool, .. }, Endpoint::Pooled(picked)) = (&self.source, endpoint) {
+            pool.report(picked, outcome, None);
+        }
+    }
+
     /// Another endpoint is preferred from now on, where there is one.
     pub(super) fn avoid(&mut self, endpoint: &Endpoint) {
         if let (Source::Pool { avoid, .. }, Endpoint::Pooled(picked)) = (&mut self.source, endpoint)
@@ -168,6 +204,9 @@ impl<'a> Endpoints<'a> {
         let reason = classify_connect_error(error);
         self.attempts += 1;
         self.avoid(endpoint);
+        if let Some(fault) = Fault::of_connect(reason) {
+            self.report(endpoint, Outcome::Failed(fault));
+        }
         let (attempt, text) = (self.attempts, endpoint.text());
         // Another try needs what has just run out.
         let exhausted = matches!(

@@ -133,6 +133,7 @@ async fn send(
         (Err(fault), _) => return Err(fault),
     }
     let (status, headers) = final_header(session, progress)?;
+    progress.answered(status.as_u16());
     let clean = sent && !has_two_framings(session, &headers);
     Ok(Head {
         status,

@@ -3,11 +3,13 @@
 use std::error::Error as StdError;
 use std::fmt;
 use std::io;
+use std::sync::Arc;
 
 use edgewright_script::outbound::{CallFailure, CallFailureKind};
 use pingora_error::{Error, ErrorType};
 
-use super::callee::Callee;
+use super::{callee::Callee, endpoints::Endpoint};
+use crate::pools::{Fault, Outcome, Pool, Standing};
 
 /// The most characters of a message: what a peer can put into it is bounded.
 const MOST_CHARACTERS: usize = 400;
@@ -17,6 +19,10 @@ const MOST_CHARACTERS: usize = 400;
 pub(super) struct Progress {
     doing: &'static str,
     endpoint: String,
+    /// How a pool's endpoint stands, as long as its answer is waited for.
+    awaited: Option<Arc<Standing>>,
+    /// What it has answered.
+    status: Option<u16>,
 }
 
 impl Progress {
@@ -25,9 +31,33 @@ impl Progress {
     }
 
     /// The same with another endpoint, which `doing` stands before.
-    pub(super) fn at(&mut self, endpoint: &str, doing: &'static str) {
+    pub(super) fn at(&mut self, endpoint: &Endpoint, doing: &'static str) {
         self.doing = doing;
-        endpoint.clone_into(&mut self.endpoint);
+        endpoint.text().clone_into(&mut self.endpoint);
+        self.awaited = endpoint.standing().cloned();
+        self.status = None;
+    }
+
+    /// The header of the answer is there: what fails from now on is not held against the endpoint.
+    pub(super) fn answered(&mut self, status: u16) {
+        self.status = Some(status);
+    }
+
+    /// What the endpoint has answered, if anything.
+    pub(super) fn status(&self) -> Option<u16> {
+        self.status
+    }
+
+    /// The call's own time was over: whose answer was waited for was too slow.
+    pub(super) fn give_up(&mut self, pool: &Pool) {
+        let Some(standing) = self.awaited.take() else {
+            return;
+        };
+        let outcome = match self.status {
+            Some(status) => Outcome::Answered(status),
+            None => Outcome::Failed(Fault::Timeout),
+        };
+        pool.report_on(&standing, outcome, None);
     }
 }
 

@@ -33,5 +33,5 @@ mod tests;
 mod tls;
 
 pub use client::{Client, MOST_KEPT};
-pub(crate) use tls::NO_CERTIFICATES;
 pub use tls::Roots;
+pub(crate) use tls::{NO_CERTIFICATES, without_certificates};

@@ -22,7 +22,7 @@ use tokio::sync::OnceCell;
 pub(crate) const NO_CERTIFICATES: &str = "/dev/null";
 
 /// Options with which Pingora's connector reads no certificates.
-pub(super) fn without_certificates(kept: usize) -> ConnectorOptions {
+pub(crate) fn without_certificates(kept: usize) -> ConnectorOptions {
     let mut options = ConnectorOptions::new(kept);
     options.ca_file = Some(NO_CERTIFICATES.to_owned());
     options

@@ -36,7 +36,8 @@ pub fn classify_connect_error(error: &Error) -> ConnectFailure {
     }
 }
 
-fn system_error(error: &Error) -> Option<&io::Error> {
+/// The system's own error, at the end of the chain of causes.
+pub(crate) fn system_error(error: &Error) -> Option<&io::Error> {
     let mut cause: &(dyn StdError + 'static) = error.root_cause();
     loop {
         if let Some(found) = cause.downcast_ref::<io::Error>() {

@@ -4,14 +4,17 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use edgewright_script::stable_hash::stable_hash;
 use pingora_core::upstreams::peer::HttpPeer;
 
 use super::peer;
+use super::standing::Standing;
 use super::wear::Wear;
 use crate::config::PoolConfig;
+#[cfg(test)]
+use crate::config::Target;
 use crate::metrics::shard::Padded;
 
 /// Where an endpoint is. The order is that in which a round robin goes.
@@ -32,7 +35,7 @@ impl fmt::Display for Address {
 }
 
 /// An endpoint's identity: an address that stays in a pool keeps it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct EndpointId(u64);
 
 /// One place to connect to.
@@ -48,12 +51,19 @@ pub struct Endpoint {
     peer: HttpPeer,
     /// Of targets whose connections are not used for ever.
     wear: Option<Wear>,
+    standing: Arc<Standing>,
+    /// What checks and requests have led to, at the last rebuild of the pool.
+    usable: AtomicBool,
 }
 
 impl Endpoint {
     /// # Errors
     /// When the path of a Unix socket can't be one: not UTF-8, or too long for the system.
-    pub(super) fn new(address: Address, config: &PoolConfig) -> Result<Self, String> {
+    pub(super) fn new(
+        address: Address,
+        config: &PoolConfig,
+        standing: Arc<Standing>,
+    ) -> Result<Self, String> {
         static NEXT_ID: AtomicU64 = AtomicU64::new(0);
         let text = address.to_string();
         Ok(Self {
@@ -64,7 +74,21 @@ impl Endpoint {
             peer: peer::make(&address, config)?,
             wear: Wear::of(config),
             address,
+            standing,
+            usable: AtomicBool::new(true),
         })
+    }
+
+    /// One for tests that need no pool.
+    #[cfg(test)]
+    pub(crate) fn at(target: Target, config: &PoolConfig) -> Result<Self, String> {
+        let address = match target {
+            Target::Address(address) => Address::Tcp(address),
+            Target::Unix(path) => Address::Unix(path),
+            Target::Name { host, .. } => return Err(host),
+            Target::Srv { name } => return Err(name),
+        };
+        Self::new(address, config, Arc::default())
     }
 
     pub(super) fn location(&self) -> &Address {
@@ -76,11 +100,6 @@ impl Endpoint {
         self.hash
     }
 
-    /// Whether requests may have it.
-    pub(super) fn is_usable(&self) -> bool {
-        true
-    }
-
     /// Its identity, for a [`Wish`](super::Wish) to avoid it.
     pub fn id(&self) -> EndpointId {
         self.id
@@ -89,6 +108,30 @@ impl Endpoint {
     /// `10.0.0.1:8080`, `[fd00::1]:8080` or `unix:/run/app.sock`.
     pub fn address(&self) -> &str {
         &self.text
+    }
+
+    /// How it stands.
+    pub(crate) fn standing(&self) -> &Arc<Standing> {
+        &self.standing
+    }
+
+    /// What went wrong last, at a request or at a check.
+    pub(crate) fn last_failure(&self) -> String {
+        self.standing.told().last_failure.unwrap_or_default()
+    }
+
+    /// What requests connect to.
+    pub(crate) fn peer(&self) -> &HttpPeer {
+        &self.peer
+    }
+
+    /// Whether it is neither ejected nor unhealthy, or used all the same.
+    pub fn is_usable(&self) -> bool {
+        self.usable.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_usable(&self, usable: bool) {
+        self.usable.store(usable, Ordering::Relaxed);
     }
 
     /// Requests that hold it now.
@@ -145,6 +188,11 @@ impl Picked {
     /// The endpoint's identity, for a [`Wish`](super::Wish) to avoid it.
     pub fn endpoint(&self) -> EndpointId {
         self.endpoint.id
+    }
+
+    /// How the endpoint stands, for [`Pool::report`](super::Pool::report).
+    pub(crate) fn standing(&self) -> &Arc<Standing> {
+        &self.endpoint.standing
     }
 }
 

@@ -4,20 +4,23 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
+use tokio::sync::Notify;
 use tracing::error;
 
 use super::breaker::Breaker;
 use super::budget::{Budget, Retry};
 use super::endpoint::{Address, Endpoint, Picked};
+use super::outlier;
 use super::peer;
 use super::source::Source;
+use super::standing::{Outcome, Standing};
 use super::status::{EndpointStatus, PoolStatus};
 use super::tiers::{Member, Members};
 use super::wish::Wish;
-use crate::config::{PoolConfig, TargetTraits};
+use crate::config::{PoolConfig, TargetTraits, Thousandths};
 use crate::dns::{Listener, Resolver};
 use crate::metrics::shard::Padded;
 
@@ -28,6 +31,8 @@ pub enum Unavailable {
     Unresolved,
     /// All names are answered, and there is no address behind any of them.
     Empty,
+    /// There are addresses, and none that may be used.
+    Unhealthy,
     /// All targets that there are have the weight 0.
     Drained,
     /// The one that a script wants is not there, or not usable.
@@ -39,6 +44,7 @@ impl fmt::Display for Unavailable {
         f.write_str(match self {
             Unavailable::Unresolved => "the upstream's name is not resolved yet",
             Unavailable::Empty => "the upstream's name has no addresses",
+            Unavailable::Unhealthy => "all targets are ejected or unhealthy",
             Unavailable::Drained => "all targets have the weight 0",
             Unavailable::NotThere => "the chosen target is not usable",
         })
@@ -72,6 +78,8 @@ pub struct Pool {
     /// Guards the making of `current`.
     rebuilding: Mutex<()>,
     rebuilt: Condvar,
+    /// Tells the thread `health` to look at the pool.
+    alarm: Arc<Notify>,
 }
 
 impl Pool {
@@ -88,6 +96,7 @@ impl Pool {
             let source = Source::new(&target.target, resolver);
             (source, target.traits.clone())
         });
+        let known = previous.map(Pool::endpoints).unwrap_or_default();
         let carried = previous
             .filter(|previous| peer::same(&previous.config, config))
             .map(|previous| previous.current.load().list.clone());
@@ -101,13 +110,14 @@ impl Pool {
             breaker: previous.map_or_else(Arc::default, |pool| pool.breaker.clone()),
             rebuilding: Mutex::new(()),
             rebuilt: Condvar::new(),
+            alarm: Arc::default(),
         });
         let listener: Arc<dyn Listener> = pool.clone();
         for (source, _) in &pool.sources {
             source.subscribe(Arc::downgrade(&listener) as Weak<dyn Listener>);
         }
         // After subscribing, so that no change falls between.
-        pool.rebuild();
+        pool.rebuild_knowing(&known);
         pool
     }
 
@@ -163,7 +173,55 @@ impl Pool {
         &self.breaker
     }
 
-    /// Whether it has endpoints now, usable or not. Takes no lock.
+    /// Takes in what a request that got this endpoint has come to, and how long it took, should
+    /// [`Pool::compares_latencies`]. On success two relaxed additions at most, without them one
+    /// relaxed load.
+    #[inline]
+    pub(crate) fn report(&self, picked: &Picked, outcome: Outcome, latency: Option<Duration>) {
+        self.report_on(picked.standing(), outcome, latency);
+    }
+
+    /// The same for who has given the endpoint back already.
+    #[inline]
+    pub(crate) fn report_on(
+        &self,
+        standing: &Standing,
+        outcome: Outcome,
+        latency: Option<Duration>,
+    ) {
+        if let Some(latency) = latency {
+            standing.took(latency);
+        }
+        if standing.note(outcome, &self.config.ejection) {
+            self.alarm.notify_one();
+        }
+    }
+
+    /// Whether it matters how long answers take.
+    #[inline]
+    pub(crate) fn compares_latencies(&self) -> bool {
+        self.config.ejection.latency_factor != Thousandths::ZERO
+    }
+
+    /// Tells when the pool should be looked at: it has other endpoints, requests have failed, or it is gone.
+    pub(crate) fn alarm(&self) -> &Arc<Notify> {
+        &self.alarm
+    }
+
+    /// All endpoints, those too that may not be used now.
+    pub(crate) fn endpoints(&self) -> Vec<Arc<Endpoint>> {
+        let current = self.current.load();
+        let list = current.list.iter();
+        list.map(|member| member.endpoint.clone()).collect()
+    }
+
+    /// Whether so many endpoints are out that all are used.
+    pub(crate) fn is_panicking(&self) -> bool {
+        self.current.load().panic
+    }
+
+    /// Whether there is an endpoint, well or not: what is wrong with upstreams is no reason to take the
+    /// proxy out. Takes no lock.
     pub fn has_endpoints(&self) -> bool {
         !self.current.load().list.is_empty()
     }
@@ -208,19 +266,14 @@ impl Pool {
     /// What there is now, for `/status` and the metrics.
     pub fn snapshot(&self) -> PoolStatus {
         let current = self.current.load();
-        let endpoint = |member: &Member| EndpointStatus {
-            id: member.endpoint.id(),
-            address: member.endpoint.address().to_owned(),
-            in_flight: member.endpoint.in_flight(),
-            weight: member.traits.weight,
-            backup: member.traits.backup,
-            zone: member.traits.zone.as_deref().map(str::to_owned),
-        };
+        let is_checked = self.config.health.is_some();
+        let endpoint = |member: &Member| EndpointStatus::of(member, is_checked);
         let targets = self.config.targets.iter();
         PoolStatus {
             name: self.name.clone(),
             targets: targets.map(|target| target.target.to_string()).collect(),
             endpoints: current.list.iter().map(endpoint).collect(),
+            panic: current.panic,
             places_taken: self.config.limits.bounds().then(|| self.breaker.taken()),
             requests_waiting: self.breaker.waiting(),
             retries_in_flight: self.budget.active(),
@@ -234,6 +287,11 @@ impl Pool {
     /// Makes the endpoints that the targets, the names' answers and the state of the endpoints amount to. From any
     /// thread but a worker's: tables are made here, so that requests only look.
     pub(crate) fn rebuild(&self) {
+        self.rebuild_knowing(&[]);
+    }
+
+    /// The same; how the endpoints of `earlier` stand is handed on by address.
+    fn rebuild_knowing(&self, earlier: &[Arc<Endpoint>]) {
         let _guard = self.lock();
         let (wanted, answered) = self.wanted();
         let reason = match answered {
@@ -250,14 +308,14 @@ impl Pool {
             let known = list.find(|member| member.endpoint.location() == &address);
             let endpoint = match known {
                 Some(known) => known.endpoint.clone(),
-                None => self.make(address)?,
+                None => self.make(address, earlier)?,
             };
             let since = match known {
                 Some(known) if known.usable => known.since,
                 _ => joins.then_some(now),
             };
             Some(Member {
-                usable: endpoint.is_usable(),
+                usable: false,
                 endpoint,
                 traits,
                 // Who has all of its share needs no clock.
@@ -267,10 +325,20 @@ impl Pool {
                 }),
             })
         };
-        let list = wanted.into_iter().filter_map(member).collect();
-        let members = Members::new(&self.config, list, reason, settled);
+        let mut list: Box<[Member]> = wanted.into_iter().filter_map(member).collect();
+        let panic = outlier::judge(&mut list, &self.config, now);
+        let ids = |list: &[Member]| -> Vec<_> {
+            let list = list.iter();
+            list.map(|member| member.endpoint.id()).collect()
+        };
+        let has_changed = ids(&list) != ids(&current.list);
+        let members = Members::new(&self.config, list, reason, settled, panic);
         self.current.store(Arc::new(members));
         self.rebuilt.notify_all();
+        if has_changed {
+            // Others are to be checked.
+            self.alarm.notify_one();
+        }
     }
 
     /// The addresses that there are to be, and whether all names have been answered. An address that several targets
@@ -285,8 +353,10 @@ impl Pool {
         (wanted, self.waiting().is_empty())
     }
 
-    fn make(&self, address: Address) -> Option<Arc<Endpoint>> {
-        match Endpoint::new(address, &self.config) {
+    fn make(&self, address: Address, earlier: &[Arc<Endpoint>]) -> Option<Arc<Endpoint>> {
+        let before = earlier.iter().find(|e| e.location() == &address);
+        let standing = before.map(|e| e.standing().clone()).unwrap_or_default();
+        match Endpoint::new(address, &self.config, standing) {
             Ok(endpoint) => Some(Arc::new(endpoint)),
             Err(reason) => {
                 error!(pool = self.name, reason, "a target can't be connected to");

@@ -1,9 +1,11 @@
 //! What is told about a pool.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use serde::Serialize;
 
-use super::endpoint::EndpointId;
-use crate::metrics::PoolSample;
+use super::endpoint::{Endpoint, EndpointId};
+use crate::metrics::{EjectionReason, EndpointSample, PoolSample};
 
 /// A pool at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -12,7 +14,7 @@ pub struct PoolStatus {
     pub name: String,
     /// Its targets as they are configured.
     pub targets: Vec<String>,
-    /// The endpoints that requests may get, sorted by address.
+    /// All endpoints, sorted by address.
     pub endpoints: Vec<EndpointStatus>,
     /// Requests that hold a place, where `[limits]` bounds them.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -21,6 +23,8 @@ pub struct PoolStatus {
     pub requests_waiting: usize,
     /// Retries under way that count against the budget.
     pub retries_in_flight: usize,
+    /// So many are ejected or unhealthy that all are used.
+    pub panic: bool,
     /// While there is no endpoint: the names that have not been answered yet.
     pub waiting_for: Vec<String>,
 }
@@ -43,16 +47,53 @@ pub struct EndpointStatus {
     /// Where it stands.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub zone: Option<String>,
+    /// Whether requests may get it.
+    pub usable: bool,
+    /// What checks say; `null` without any, or before the first one has ended.
+    pub healthy: Option<bool>,
+    /// Why it is ejected: `failures`, `5xx` or `latency`; `null` when it is not.
+    pub ejected: Option<&'static str>,
+    /// When it was last taken out or came back, in seconds since the Unix epoch.
+    pub since: Option<u64>,
+    /// What went wrong last, at a request or at a check.
+    pub last_failure: Option<String>,
+}
+
+impl EndpointStatus {
+    pub(super) fn of(member: &Member, is_checked: bool) -> Self {
+        let endpoint = &member.endpoint;
+        let told = endpoint.standing().told();
+        let since_epoch = |time: SystemTime| time.duration_since(UNIX_EPOCH).ok();
+        Self {
+            id: endpoint.id(),
+            address: endpoint.address().to_owned(),
+            in_flight: endpoint.in_flight(),
+            weight: member.traits.weight,
+            backup: member.traits.backup,
+            zone: member.traits.zone.as_deref().map(str::to_owned),
+            usable: member.usable,
+            healthy: told.healthy.filter(|_| is_checked),
+            ejected: told.ejected.map(EjectionReason::name),
+            since: told.since.and_then(since_epoch).map(|time| time.as_secs()),
+            last_failure: told.last_failure,
+        }
+    }
 }
 
 impl From<PoolStatus> for PoolSample {
     fn from(status: PoolStatus) -> Self {
         let in_flight = status.endpoints.iter().map(|e| e.in_flight as u64).sum();
+        let sample = |endpoint: EndpointStatus| EndpointSample {
+            address: endpoint.address,
+            usable: endpoint.usable,
+        };
         Self {
-            endpoints: status.endpoints.len(),
+            endpoints: status.endpoints.iter().filter(|e| e.usable).count(),
             in_flight,
             waiting: status.requests_waiting as u64,
             retries: status.retries_in_flight as u64,
+            panic: status.panic,
+            each: status.endpoints.into_iter().map(sample).collect(),
             name: status.name,
         }
     }

@@ -38,6 +38,8 @@ pub(super) struct Members {
     pub(super) reason: Unavailable,
     /// Whether all names had been answered once, so that whoever comes from now on comes later than the others.
     pub(super) settled: bool,
+    /// So many are out that all are used.
+    pub(super) panic: bool,
 }
 
 /// Endpoints of which none is preferred to the others.
@@ -71,6 +73,7 @@ impl Members {
             has_primaries: false,
             reason: Unavailable::Unresolved,
             settled,
+            panic: false,
         }
     }
 
@@ -79,6 +82,7 @@ impl Members {
         list: Box<[Member]>,
         reason: Unavailable,
         settled: bool,
+        panic: bool,
     ) -> Self {
         let usable = || list.iter().filter(|member| member.usable);
         // A weight of 0 gets nothing new.
@@ -92,6 +96,7 @@ impl Members {
         let tiers = ranks.into_iter().map(tier).collect();
         let reason = match usable().next() {
             Some(_) => Unavailable::Drained,
+            None if !list.is_empty() => Unavailable::Unhealthy,
             None => reason,
         };
         Self {
@@ -99,6 +104,7 @@ impl Members {
             has_primaries,
             reason,
             settled,
+            panic,
             list,
         }
     }

@@ -129,6 +129,8 @@ pub(super) struct Rare {
     pub(super) stamps: Option<Stamps>,
     /// The endpoint that a script has picked.
     pub(super) target: Option<Target>,
+    /// When the endpoint in use was chosen, in pools that compare latencies.
+    pub(super) attempted: Option<Instant>,
     /// Why the last attempt to reach an upstream failed.
     pub(super) last_error: Option<&'static str>,
     /// Why the request failed, for `on_log`.

@@ -9,10 +9,11 @@ use super::{
     context::{Context, Refusal, State},
     deadline::Late,
     retry::{self, Decision},
+    upstream,
 };
 use crate::{
     metrics::{ConnectFailure, Retried, UpstreamError},
-    pools::classify_connect_error,
+    pools::{Fault, Outcome, classify_connect_error},
     worker::Handle,
 };
 use edgewright_script::program::RetryCause;
@@ -32,6 +33,9 @@ pub(super) fn connect_failed(context: &mut Context, mut error: Box<Error>) -> Bo
             reason.name(),
             state.attempts,
         );
+    }
+    if let Some(fault) = Fault::of_connect(reason) {
+        upstream::report(handle, state, Outcome::Failed(fault), None);
     }
     let failure = match reason {
         ConnectFailure::PortExhausted => UpstreamError::PortExhausted,
@@ -94,6 +98,9 @@ pub(super) fn in_use(
         ErrorType::WriteError => reused,
         _ => suggested,
     };
+    if let Some(fault) = fault(session, &error, late, reused) {
+        upstream::report(handle, state, Outcome::Failed(fault), None);
+    }
     let after = if is_stale && late.is_none() {
         Some(Retried::Stale)
     } else {
@@ -103,6 +110,21 @@ pub(super) fn in_use(
     let again = failed(handle, state, failure, after, failure.name(), repeatable);
     error.set_retry(again);
     error
+}
+
+/// What the failure of a connection in use says of its endpoint; `None` when it may not be to blame.
+fn fault(session: &mut Session, error: &Error, late: Option<Late>, reused: bool) -> Option<Fault> {
+    match (late, error.etype()) {
+        (Some(_), _) => Some(Fault::Timeout),
+        // It may have waited for a client that is slow to send.
+        (None, ErrorType::ReadTimedout) if !session.as_mut().is_body_done() => None,
+        (None, ErrorType::ReadTimedout | ErrorType::WriteTimedout) => Some(Fault::Timeout),
+        (None, ErrorType::InvalidHTTPHeader) => Some(Fault::Broken),
+        (None, ErrorType::HTTPStatus(_) | ErrorType::InternalError) => None,
+        // It may have closed the connection while it was idle, as it may.
+        (None, _) if reused => None,
+        (None, _) => Some(Fault::Closed),
+    }
 }
 
 /// Whether the error stands for a response of the upstream's own that the client is not to get.

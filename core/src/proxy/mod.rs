@@ -255,6 +255,7 @@ impl ProxyHttp for Edge {
             return Err(Error::new_up(ErrorType::InvalidHTTPHeader));
         }
         if !response.status.is_informational() || status == 101 {
+            upstream::answered(context, status);
             if let Some(error) = retry::after_status(session, context, response.status) {
                 return Err(error);
             }

@@ -18,7 +18,7 @@ use super::{
 use crate::{
     config::Protocol,
     metrics::UpstreamError,
-    pools::{Picked, Pool, Unavailable},
+    pools::{Outcome, Picked, Pool, Unavailable},
     worker::Handle,
 };
 
@@ -62,7 +62,11 @@ pub(super) fn ready(
     state: &mut State,
     picked: Picked,
 ) -> Result<Box<HttpPeer>> {
-    let pool = pool_of(handle, state)?.config();
+    let pool = pool_of(handle, state)?;
+    if pool.compares_latencies() {
+        state.rare().attempted = Some(Instant::now());
+    }
+    let pool = pool.config();
     state.attempts += 1;
     let mut peer = Box::new(picked.peer().clone());
     connection::prepare(session, handle, pool, &picked, &mut peer);
@@ -134,6 +138,22 @@ impl From<Late> for UpstreamError {
             Late::FirstByte => Self::FirstByteTimeout,
             Late::Request => Self::RequestTimeout,
         }
+    }
+}
+
+/// Takes in that the header of a final response has come, whoever gets it.
+pub(super) fn answered(context: &Context, status: u16) {
+    let Context { handle, state, .. } = context;
+    let rare = state.rare.as_ref();
+    let began = rare.and_then(|rare| rare.attempted);
+    let latency = began.map(|began| began.elapsed());
+    report(handle, state, Outcome::Answered(status), latency);
+}
+
+/// Tells the pool what the request has come to at the endpoint that it has.
+pub(super) fn report(handle: &Handle, state: &State, outcome: Outcome, latency: Option<Duration>) {
+    if let (Ok(pool), Some(picked)) = (pool_of(handle, state), &state.picked) {
+        pool.report(picked, outcome, latency);
     }
 }
 

@@ -41,6 +41,7 @@ mod forwarding;
 mod gate_error;
 mod gates;
 mod grpc;
+mod health;
 mod hooks;
 mod hostile_responses;
 mod hostile_upstreams;

@@ -13,6 +13,7 @@ pub mod cgroup;
 pub mod client;
 pub mod command;
 pub mod dns_server;
+pub mod grpc;
 pub mod http2;
 pub mod launch;
 pub mod load;

@@ -3,6 +3,8 @@
 
 mod balance;
 mod connections;
+mod ejection;
+mod health;
 mod limits;
 mod retries;
 mod target;
@@ -22,6 +24,8 @@ use super::units::Time;
 
 pub use balance::{Balance, LoadBound};
 pub use connections::{Connections, Protocol, ProxyProtocol};
+pub use ejection::{Ejection, Thousandths};
+pub use health::{HealthCheck, Initial, Probe};
 pub use limits::PoolLimits;
 pub use retries::{BUDGET_WHOLE, Retries};
 pub use target::{Target, TargetError};
@@ -58,6 +62,10 @@ pub struct PoolConfig {
     pub tls: Option<Arc<Tls>>,
     /// `[server] zone`: where the proxy itself stands. Targets of the same zone come first.
     pub own_zone: Option<Arc<str>>,
+    /// `[pools.NAME.health]`; `None`, the default: targets aren't asked.
+    pub health: Option<HealthCheck>,
+    /// `[pools.NAME.ejection]`.
+    pub ejection: Ejection,
 }
 
 impl PoolConfig {
@@ -78,6 +86,8 @@ impl PoolConfig {
             proxy_protocol: None,
             connections: Connections::default(),
             tls: None,
+            health: None,
+            ejection: Ejection::default(),
         }
     }
 
@@ -121,6 +131,8 @@ pub(super) struct Table {
     proxy_protocol: Option<ProxyProtocol>,
     connections: connections::Table,
     tls: Option<Spanned<tls::Table>>,
+    health: Option<health::Table>,
+    ejection: ejection::Table,
 }
 
 /// A pool, and what its TLS needs that is still to be read.
@@ -161,6 +173,10 @@ pub(super) fn take(checks: &mut Checks<'_>, name: &Spanned<String>, table: Table
             proxy_protocol: table.proxy_protocol,
             connections: connections::take(checks, &prefix, table.connections),
             tls: None,
+            health: table
+                .health
+                .map(|table| health::take(checks, &prefix, table)),
+            ejection: ejection::take(checks, &prefix, table.ejection),
         },
     }
 }

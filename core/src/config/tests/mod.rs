@@ -2,6 +2,7 @@
 
 mod checks;
 mod failures;
+mod health;
 mod loading;
 mod tls;
 mod values;

@@ -302,8 +302,8 @@ fn mistakes_have_a_place_and_a_way_out() {
             "3:12: unknown key `tls` (the keys here are `address`, `http2`, `proxy_protocol`)",
         ),
         (
-            "[pools.web]\ntargets = [\"a:1\"]\n[pools.web.health]\npath = \"/\"",
-            "3:12: unknown key `health` (the keys here are `targets`, `balance`, `hash_on`, `load_bound`, `slow_start`, `timeouts`, `retries`, `limits`, `protocol`, `proxy_protocol`, `connections`, `tls`)",
+            "[pools.web]\ntargets = [\"a:1\"]\n[pools.web.helth]\npath = \"/\"",
+            "3:12: unknown key `helth` (did you mean `health`?)",
         ),
         (
             "[pools.web]\ntargets = [\"a:1\"]\nbalance = \"any\"",

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod health;
 mod limits;
 mod reload;
 mod resolving;
