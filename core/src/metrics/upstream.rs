@@ -37,6 +37,8 @@ macro_rules! errors {
 errors! {
     /// The pool has no target to send it to.
     NoTarget = "no_target", 503, "the pool has no target";
+    /// All its targets are ejected or unhealthy.
+    AllUnhealthy = "all_unhealthy", 503, "all targets are ejected or unhealthy";
     /// No connection could be made.
     Connect = "connect", 502, "the upstream can't be reached";
     /// No connection stood in time: the pool's `connect`.

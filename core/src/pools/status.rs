@@ -4,7 +4,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 
-use super::endpoint::{Endpoint, EndpointId};
+use super::endpoint::EndpointId;
+use super::tiers::Member;
 use crate::metrics::{EjectionReason, EndpointSample, PoolSample};
 
 /// A pool at one moment.

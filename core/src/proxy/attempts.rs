@@ -203,7 +203,7 @@ fn may_ask_again(context: &mut Context) -> bool {
     }
     state.attempts += 1;
     state.rare().last_error = Some(match reason {
-        UpstreamError::NoTarget => "unavailable",
+        UpstreamError::NoTarget | UpstreamError::AllUnhealthy => "unavailable",
         reason => reason.name(),
     });
     state.attempts < most

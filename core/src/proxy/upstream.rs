@@ -46,7 +46,10 @@ pub(super) fn peer(session: &Session, context: &mut Context) -> Result<Box<HttpP
 /// The answer to a request whose pool has no endpoint.
 pub(super) fn no_target(state: &mut State, pool: &Pool, unavailable: Unavailable) -> Box<Error> {
     let reason = format!("pool {}: {unavailable}", pool.name());
-    let refusal = Refusal::upstream(UpstreamError::NoTarget);
+    let refusal = Refusal::upstream(match unavailable {
+        Unavailable::Unhealthy => UpstreamError::AllUnhealthy,
+        _ => UpstreamError::NoTarget,
+    });
     let status = refusal.status;
     state.refusal = Some(Refusal {
         reason: reason.into(),
