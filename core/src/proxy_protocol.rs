@@ -11,6 +11,9 @@ use crate::config::ProxyProtocol;
 /// (TLVs) is passed over.
 pub(crate) const LONGEST: usize = 4096;
 
+/// The longest header of version 1, its line end included (section 2.1).
+const LONGEST_LINE: usize = 107;
+
 /// Whose connection it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Ends {
@@ -33,6 +36,14 @@ pub(crate) enum Beginning {
 
 /// Looks at the first bytes of a connection.
 pub(crate) fn read(bytes: &[u8]) -> Beginning {
+    // The library takes a line that ends in the middle of a number for a wrong one.
+    if bytes.starts_with(b"PROXY ") && memchr::memmem::find(bytes, b"\r\n").is_none() {
+        return if bytes.len() < LONGEST_LINE {
+            Beginning::Part
+        } else {
+            Beginning::Other
+        };
+    }
     let parsed = HeaderResult::parse(bytes);
     if parsed.is_incomplete() {
         return if bytes.len() < LONGEST {

@@ -269,7 +269,7 @@ fn programs_in_the_documentation_load() {
                 .filter(|name| name.ends_with(".rhai"));
             files.extend(name.map(|name| (name.to_owned(), program.clone())));
             let mut settings = String::new();
-            for pool in ["web", "canary", "api", "admin", "authz"] {
+            for pool in ["web", "canary", "api", "admin", "authz", "shadow"] {
                 // The program may declare it by itself.
                 if !program.contains(&format!("pool(\"{pool}\"")) {
                     settings += &format!("[pools.{pool}]\ntargets = [\"127.0.0.1:9001\"]\n");

@@ -144,7 +144,7 @@ impl Looking {
 /// What a pool is called by: its first name, as it is configured.
 fn host(pool: &Pool) -> Option<String> {
     let mut targets = pool.config().targets.iter();
-    targets.find_map(|target| match target {
+    targets.find_map(|target| match &target.target {
         Target::Name { host, port } => Some(format!("{}:{port}", host.trim_end_matches('.'))),
         Target::Address(_) | Target::Srv { .. } | Target::Unix(_) => None,
     })

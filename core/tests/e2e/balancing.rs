@@ -354,8 +354,8 @@ fn a_split_by_what_a_request_has_needs_no_cookie() {
             .pool("new", new.address())
             .start()
     };
-    let half = start("#{ old: 50, new: 50 }");
-    let more = start("#{ old: 40, new: 60 }");
+    let half = start("#{ \"old\": 50, \"new\": 50 }");
+    let more = start("#{ \"old\": 40, \"new\": 60 }");
     let mut newer = 0;
     let mut back = 0;
     for user in 0..300 {

@@ -183,18 +183,13 @@ fn an_unknown_key_is_an_error_with_a_suggestion() {
 
 #[test]
 fn what_does_not_exist_yet_is_an_error_and_not_a_key_that_does_nothing() {
-    for settings in [
-        "[[listeners]]\naddress = \"127.0.0.1:0\"\n[listeners.tls]\ncertificates = []\n",
-        "[pools.web]\ntargets = [\"127.0.0.1:9\"]\n[pools.web.health]\npath = \"/healthz\"\n",
-        "[pools.web]\ntargets = [\"srv:_http._tcp.web.example.com\"]\n",
-    ] {
-        let folder = Folder::with(&[
-            ("routes.rhai", "route(\"/\").respond(200, \"ok\");\n"),
-            ("edgewright.toml", settings),
-        ]);
-        let ended = edgewright(["check".as_ref(), folder.path()]);
-        assert_eq!(ended.code, Some(1), "{settings}: {}", ended.text());
-    }
+    let settings = "[[listeners]]\naddress = \"127.0.0.1:0\"\n[listeners.tls]\ncertificates = []\n";
+    let folder = Folder::with(&[
+        ("routes.rhai", "route(\"/\").respond(200, \"ok\");\n"),
+        ("edgewright.toml", settings),
+    ]);
+    let ended = edgewright(["check".as_ref(), folder.path()]);
+    assert_eq!(ended.code, Some(1), "{settings}: {}", ended.text());
 }
 
 #[test]

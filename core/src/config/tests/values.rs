@@ -315,7 +315,7 @@ fn mistakes_have_a_place_and_a_way_out() {
         ),
         (
             "[pools.web]\ntargets = [{ target = \"a:1\", weight = 1001 }]",
-            "2:37: `weight` must be between 0 and 1000, not 1001",
+            "2:39: `weight` must be between 0 and 1000, not 1001",
         ),
         (
             "[pools.web]\ntargets = [{ target = \"a:1\", wieght = 1 }]",
