@@ -24,7 +24,8 @@ pub(super) struct Setup {
 }
 
 /// How edgewright is set up.
-pub(super) const EDGEWRIGHT_IS: &str = "a pool of the three targets, two retries for whatever failed before a response, else its defaults";
+pub(super) const EDGEWRIGHT_IS: &str =
+    "least_requests, http checks each second, ejection by default, retries on another target";
 
 /// The program of edgewright.
 pub(super) const EDGEWRIGHT_ROUTES: &str = "route(\"/{*rest}\").to(\"web\");\n";
@@ -37,6 +38,8 @@ pub(super) fn edgewright(setup: &Setup) -> String {
          [pools.web]\ntargets = [{}]\n\n[pools.web.timeouts]\nconnect = \"1s\"\nread = \"5s\"\n\n\
          [pools.web.retries]\nattempts = 2\n\
          on = [\"connect\", \"reset\", \"timeout\", \"502\", \"503\", \"504\"]\n\n\
+         [pools.web.health]\npath = \"{HEALTH_PATH}\"\ninterval = \"1s\"\ntimeout = \"1s\"\n\
+         healthy = 2\nunhealthy = 2\n\n\
          [admin]\naddress = \"off\"\n\n[health]\naddress = \"off\"\n\n[log]\nlevel = \"warn\"\n",
         setup.threads,
         setup.listen,
