@@ -275,7 +275,7 @@ fn threads_never_exceed_the_bounds() {
         let entered = match at_once(&mut entering).await {
             Some(entered) => entered,
             // This client leaves.
-            None if round % 7 == 0 => return,
+            None if round.is_multiple_of(7) => return,
             None => entering.await,
         };
         let Ok(admitted) = entered else { return };

@@ -21,7 +21,7 @@ pub fn check_http2(header: &RequestHeader, limits: &Limits) -> Result<Seen, Refu
     if target.len() > limits.uri {
         return Err(over(414, "the request target is too long", Limit::Uri));
     }
-    if !target.starts_with('/') && !(target == "*" && header.method == http::Method::OPTIONS) {
+    if !(target.starts_with('/') || target == "*" && header.method == http::Method::OPTIONS) {
         return Err(bad("the request target is no path"));
     }
     let mut seen = Seen::default();

@@ -88,7 +88,7 @@ fn results_of_the_other_hooks() {
         HookKind::To,
         &[(
             "fn hook(req) { req.path == \"/\" }",
-            "1:16: error: the function of `.to` can't end with a bool (`.to` wants the name of a pool)",
+            "1:16: error: the function of `.to` can't end with a bool (`.to` wants the name of a pool, or `pick(..)`)",
         )],
     );
     check(
