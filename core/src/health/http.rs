@@ -59,6 +59,10 @@ pub(super) async fn ask(
     }
     let status = exchange(&mut session, request).await;
     let status = status.map_err(|error| Failure::in_use(&error))?;
+    if status < 200 {
+        // There is no answer whose body could be read.
+        return Err(Failure::new(format!("status {status}")));
+    }
     // Its outcome says nothing.
     let _ = tokio::time::timeout(DRAIN, drain(&mut session)).await;
     if well.iter().any(|range| range.contains(&status)) {

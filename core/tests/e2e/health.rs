@@ -403,7 +403,11 @@ fn calls_of_hooks_count_too() {
     let ejection =
         "[pools.web.ejection]\nconsecutive_failures = 2\nbase_time = \"1h\"\nmax_time = \"1h\"\n";
     let proxy = serving(
-        r#"route("/").respond(|req| respond(200, fetch("web", #{ path: "/" }).body().text()));"#,
+        r#"
+        route("/").respond(500).on_request(|req| {
+            return respond(200, fetch("web", #{ path: "/" }).body().text());
+        });
+        "#,
     )
     .settings(&pool(&[gone, web.address()], ejection))
     .start();

@@ -1,6 +1,6 @@
 //! `.mirror`: copies of requests for another pool, of which the client feels nothing.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::time::Duration;
 
 use crate::support::client::{Connection, get, post, request};
@@ -271,7 +271,9 @@ fn upgrades_are_not_copied_and_100_continue_is_not_asked_for_twice() {
                 stream.write_all(
                     b"HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n",
                 )?;
-                stream.write_all(b"hello")
+                stream.write_all(b"hello")?;
+                // Until the tunnel ends.
+                stream.read(&mut [0]).map(drop)
             }))
         } else {
             ok("web")

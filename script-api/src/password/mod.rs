@@ -222,6 +222,11 @@ fn argon2_kind(text: &str) -> Result<Kind, String> {
     let hash = PasswordHashString::new(text).map_err(broken)?;
     let parsed = hash.password_hash();
     argon2::Algorithm::try_from(parsed.algorithm).map_err(broken)?;
+    // The library multiplies them before it looks at them.
+    let lanes = parsed.params.get_decimal("p");
+    if lanes.is_some_and(|lanes| lanes > argon2::Params::MAX_P_COST) {
+        return Err("it is an Argon2 hash with too many lanes".to_owned());
+    }
     let params = argon2::Params::try_from(&parsed).map_err(broken)?;
     if parsed.salt.is_none() || parsed.hash.is_none() {
         return Err("it is an Argon2 hash without salt or hash".to_owned());

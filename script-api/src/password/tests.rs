@@ -61,6 +61,7 @@ fn what_would_take_too_long_is_refused() {
         (65_536, 5, 1, false),
         (19_456, 2, 1, true),
         (1_024, 1, 17, false),
+        (64, 1, 999_999_999, false),
     ] {
         let text = small.replace("m=64,t=2,p=1", &format!("m={memory},t={passes},p={lanes}"));
         assert_eq!(PasswordHash::parse(&text).is_ok(), fits, "{text}");

@@ -319,7 +319,7 @@ fn mistakes_have_a_place_and_a_way_out() {
         ),
         (
             "[pools.web]\ntargets = [{ target = \"a:1\", wieght = 1 }]",
-            "2:28: unknown key `wieght` (did you mean `weight`?)",
+            "2:30: unknown key `wieght` (did you mean `weight`?)",
         ),
         (
             "[pools.web]\ntargets = [{ target = \"a:1\", zone = \"a b\" }]",

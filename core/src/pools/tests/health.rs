@@ -144,7 +144,8 @@ fn a_pool_that_shrinks_brings_ejected_ones_back() {
         &["10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4"],
     );
     let configs = BTreeMap::from([("web".to_owned(), ejecting(&["web.test:80"], quick()))]);
-    let pools = Pools::build(&configs, &resolver(&server), None);
+    let resolver = resolver(&server);
+    let pools = Pools::build(&configs, &resolver, None);
     let pool = pools.get("web").unwrap();
     wait_for(pool, &FOUR);
     report(pool, FOUR[0], REFUSED, 2);
