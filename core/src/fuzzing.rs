@@ -9,6 +9,27 @@ use crate::config::{CONFIG_FILE, Overrides, ROUTES_FILE, load};
 pub use crate::proxy::fuzzing::{
     accept_encoding, coded_body, credentials, forwarded, hygiene, pieces,
 };
+use crate::proxy_protocol::{Beginning, read};
+
+/// The input is what a connection begins with. What is said of its first bytes stays true when more come, and a header ends
+/// where it says.
+pub fn proxy_header(input: &[u8]) {
+    let whole = read(input);
+    // Each length is looked at; longer headers are those of version 2, which say how long they are.
+    let input = &input[..input.len().min(512)];
+    for end in 0..=input.len() {
+        match read(&input[..end]) {
+            Beginning::Part => {}
+            said => {
+                assert_eq!(said, whole, "of the first {end} bytes");
+                if let Beginning::Header(length, _) = said {
+                    assert!(length <= end, "{length} of {end} bytes");
+                }
+                return;
+            }
+        }
+    }
+}
 
 thread_local! {
     static FOLDER: OnceCell<TempDir> = const { OnceCell::new() };
@@ -51,13 +72,14 @@ mod tests {
     /// The name of its folder, and what it does with an input.
     type Target = (&'static str, fn(&[u8]));
 
-    const TARGETS: [Target; 7] = [
+    const TARGETS: [Target; 8] = [
         ("accept_encoding", super::accept_encoding),
         ("coded_body", super::coded_body),
         ("credentials", super::credentials),
         ("forwarded", super::forwarded),
         ("hygiene", super::hygiene),
         ("pieces", super::pieces),
+        ("proxy_header", super::proxy_header),
         ("settings", super::settings),
     ];
 

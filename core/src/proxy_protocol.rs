@@ -37,12 +37,14 @@ pub(crate) enum Beginning {
 /// Looks at the first bytes of a connection.
 pub(crate) fn read(bytes: &[u8]) -> Beginning {
     // The library takes a line that ends in the middle of a number for a wrong one.
-    if bytes.starts_with(b"PROXY ") && memchr::memmem::find(bytes, b"\r\n").is_none() {
-        return if bytes.len() < LONGEST_LINE {
-            Beginning::Part
-        } else {
-            Beginning::Other
-        };
+    if bytes.starts_with(b"PROXY ") {
+        let line = &bytes[..bytes.len().min(LONGEST_LINE)];
+        if memchr::memmem::find(line, b"\r\n").is_none() {
+            return match line.len() {
+                LONGEST_LINE => Beginning::Other,
+                _ => Beginning::Part,
+            };
+        }
     }
     let parsed = HeaderResult::parse(bytes);
     if parsed.is_incomplete() {
