@@ -379,6 +379,13 @@ impl Listener for Pool {
     }
 }
 
+impl Drop for Pool {
+    fn drop(&mut self) {
+        // Whoever looks after it has nothing to do any more.
+        self.alarm.notify_one();
+    }
+}
+
 impl fmt::Debug for Pool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Pool")
