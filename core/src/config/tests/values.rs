@@ -323,11 +323,11 @@ fn mistakes_have_a_place_and_a_way_out() {
         ),
         (
             "[pools.web]\ntargets = [{ target = \"a:1\", zone = \"a b\" }]",
-            "2:35: `a b` is no name of a zone: it has 1 to 63 letters, digits, `-`, `_` and `.`",
+            "2:37: `a b` is no name of a zone: it has 1 to 63 letters, digits, `-`, `_` and `.`",
         ),
         (
             "[pools.web]\ntargets = [\"a:1\", { target = \"a:1\" }]",
-            "2:31: `a:1` is listed twice",
+            "2:30: `a:1` is listed twice",
         ),
         (
             "[pools.web]\ntargets = [\"a:1\"]\nbalance = \"hash\"",
