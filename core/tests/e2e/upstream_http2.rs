@@ -71,6 +71,26 @@ fn requests_share_a_connection_up_to_its_streams() {
     assert!((2..=3).contains(&connections), "{connections}");
 }
 
+/// A target that takes its leave after each request (GOAWAY, RFC 9113 section 6.8). What can be repeated never fails of it;
+/// what can't is sent once at the most, although a client is told of it when it comes in between.
+#[test]
+fn a_target_may_leave_after_each_request() {
+    let upstream = http2::Upstream::leaving(|_| Some(answer(200, "ok")));
+    let proxy = to(&upstream).start();
+    for round in 0..20 {
+        assert_eq!(proxy.text(&format!("/get/{round}")), "ok");
+        let status = proxy.send(&post(&format!("/post/{round}"), "body")).status;
+        assert!(matches!(status, 200 | 502), "{status}");
+    }
+    let seen = upstream.seen();
+    for round in 0..20 {
+        let copies = |path: String| seen.iter().filter(|one| one.uri.ends_with(&path)).count();
+        assert_eq!(copies(format!("/get/{round}")), 1);
+        assert!(copies(format!("/post/{round}")) <= 1);
+    }
+    assert!(upstream.connections() > 1, "nobody left");
+}
+
 #[test]
 fn a_timeout_cuts_its_own_request_only() {
     let upstream = http2::Upstream::start(|seen| {

@@ -220,6 +220,18 @@ pub struct Upstream {
 impl Upstream {
     /// `handler` may block. Without an answer the request is left as it is until it is reset.
     pub fn start(handler: impl Fn(&Seen) -> Option<Answer> + Send + Sync + 'static) -> Self {
+        Self::run(handler, false)
+    }
+
+    /// The same, but each connection says GOAWAY as soon as it has got a request, which it still answers.
+    pub fn leaving(handler: impl Fn(&Seen) -> Option<Answer> + Send + Sync + 'static) -> Self {
+        Self::run(handler, true)
+    }
+
+    fn run(
+        handler: impl Fn(&Seen) -> Option<Answer> + Send + Sync + 'static,
+        leaves: bool,
+    ) -> Self {
         let handler: Arc<Handler> = Arc::new(handler);
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         listener.set_nonblocking(true).unwrap();
@@ -247,6 +259,9 @@ impl Upstream {
                             given_up.clone(),
                         );
                         tokio::spawn(serve);
+                        if leaves {
+                            connection.graceful_shutdown();
+                        }
                     }
                 });
             }
