@@ -27,15 +27,18 @@ pub(super) struct Setup {
 pub(super) const EDGEWRIGHT_IS: &str =
     "least_requests, http checks each second, ejection by default, retries on another target";
 
+/// How edgewright is set up when it looks at latencies.
+pub(super) const EDGEWRIGHT_BY_LATENCY_IS: &str = "the same with balance = \"peak_ewma\"";
+
 /// The program of edgewright.
 pub(super) const EDGEWRIGHT_ROUTES: &str = "route(\"/{*rest}\").to(\"web\");\n";
 
 /// `edgewright.toml`.
-pub(super) fn edgewright(setup: &Setup) -> String {
+pub(super) fn edgewright(setup: &Setup, balance: &str) -> String {
     let targets = setup.targets.map(|target| format!("\"{target}\""));
     format!(
         "[server]\nthreads = {}\n\n[[listeners]]\naddress = \"{}\"\n\n\
-         [pools.web]\ntargets = [{}]\n\n[pools.web.timeouts]\nconnect = \"1s\"\nread = \"5s\"\n\n\
+         [pools.web]\ntargets = [{}]\nbalance = \"{balance}\"\n\n[pools.web.timeouts]\nconnect = \"1s\"\nread = \"5s\"\n\n\
          [pools.web.retries]\nattempts = 2\n\
          on = [\"connect\", \"reset\", \"timeout\", \"502\", \"503\", \"504\"]\n\n\
          [pools.web.health]\npath = \"{HEALTH_PATH}\"\ninterval = \"1s\"\ntimeout = \"1s\"\n\
@@ -131,7 +134,11 @@ mod tests {
             targets: [address(4001), address(4002), address(4003)],
             threads: 2,
         };
-        for text in [edgewright(&setup), nginx(&setup), haproxy(&setup)] {
+        for text in [
+            edgewright(&setup, "peak_ewma"),
+            nginx(&setup),
+            haproxy(&setup),
+        ] {
             for port in 4000..=4003 {
                 assert_eq!(
                     text.matches(&format!("127.0.0.1:{port}")).count(),

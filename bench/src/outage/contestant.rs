@@ -22,6 +22,7 @@ const STOP_PATIENCE: Duration = Duration::from_secs(10);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Contestant {
     Edgewright,
+    EdgewrightByLatency,
     Nginx,
     Haproxy,
 }
@@ -39,12 +40,18 @@ pub(super) struct Programs {
 
 impl Contestant {
     /// All of them, in the order of the report.
-    pub(super) const ALL: [Self; 3] = [Self::Edgewright, Self::Nginx, Self::Haproxy];
+    pub(super) const ALL: [Self; 4] = [
+        Self::Edgewright,
+        Self::EdgewrightByLatency,
+        Self::Nginx,
+        Self::Haproxy,
+    ];
 
     /// Its name, as `--only` takes it.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Edgewright => "edgewright",
+            Self::EdgewrightByLatency => "edgewright-peak-ewma",
             Self::Nginx => "nginx",
             Self::Haproxy => "haproxy",
         }
@@ -54,9 +61,15 @@ impl Contestant {
     pub(super) fn what(self) -> &'static str {
         match self {
             Self::Edgewright => config::EDGEWRIGHT_IS,
+            Self::EdgewrightByLatency => config::EDGEWRIGHT_BY_LATENCY_IS,
             Self::Nginx => config::NGINX_IS,
             Self::Haproxy => config::HAPROXY_IS,
         }
+    }
+
+    /// Whether it is this product, in whatever setting.
+    pub(super) fn is_edgewright(self) -> bool {
+        matches!(self, Self::Edgewright | Self::EdgewrightByLatency)
     }
 
     /// Its program.
@@ -67,8 +80,11 @@ impl Contestant {
         let not_installed =
             |name: &str| format!("it is not installed (Debian: apt-get install {name})");
         match self {
-            Self::Edgewright if programs.edgewright.is_file() => Ok(&programs.edgewright),
-            Self::Edgewright => Err(format!("{} does not exist", programs.edgewright.display())),
+            Self::Edgewright | Self::EdgewrightByLatency => {
+                let program = &programs.edgewright;
+                let missing = || format!("{} does not exist", program.display());
+                program.is_file().then_some(&**program).ok_or_else(missing)
+            }
             Self::Nginx => programs
                 .nginx
                 .as_deref()
@@ -89,8 +105,12 @@ impl Contestant {
             anyhow::Ok(file)
         };
         match self {
-            Self::Edgewright => {
-                write("edgewright.toml", config::edgewright(setup))?;
+            Self::Edgewright | Self::EdgewrightByLatency => {
+                let balance = match self {
+                    Self::EdgewrightByLatency => "peak_ewma",
+                    _ => "least_requests",
+                };
+                write("edgewright.toml", config::edgewright(setup, balance))?;
                 write("routes.rhai", config::EDGEWRIGHT_ROUTES.to_owned())?;
                 let mut command = Command::new(program);
                 command.arg("run").arg(dir);

@@ -95,10 +95,9 @@ pub(crate) fn run(options: &Options, interrupt: &Interrupt) -> Result<()> {
     if environment.cpus < 2 {
         warnings.push("one CPU for proxy, targets and load together".to_owned());
     }
-    for (contestant, program) in &contestants {
-        if *contestant == Contestant::Edgewright {
-            warnings.extend(other_profile(program));
-        }
+    let mut all = contestants.iter();
+    if let Some((_, program)) = all.find(|(contestant, _)| contestant.is_edgewright()) {
+        warnings.extend(other_profile(program));
     }
     let throttled_before = throttled();
 

@@ -182,12 +182,12 @@ impl<'a> Endpoints<'a> {
             }
             (None, _) => return,
         };
-        self.report(&connection.endpoint, outcome);
+        self.report(&connection.endpoint, outcome, progress.latency());
     }
 
-    fn report(&self, endpoint: &Endpoint, outcome: Outcome) {
+    fn report(&self, endpoint: &Endpoint, outcome: Outcome, latency: Option<Duration>) {
         if let (Source::Pool { pool, .. }, Endpoint::Pooled(picked)) = (&self.source, endpoint) {
-            pool.report(picked, outcome, None);
+            pool.report(picked, outcome, latency);
         }
     }
 
@@ -205,7 +205,7 @@ impl<'a> Endpoints<'a> {
         self.attempts += 1;
         self.avoid(endpoint);
         if let Some(fault) = Fault::of_connect(reason) {
-            self.report(endpoint, Outcome::Failed(fault));
+            self.report(endpoint, Outcome::Failed(fault), None);
         }
         let (attempt, text) = (self.attempts, endpoint.text());
         // Another try needs what has just run out.

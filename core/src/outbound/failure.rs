@@ -4,6 +4,7 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::io;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use edgewright_script::outbound::{CallFailure, CallFailureKind};
 use pingora_error::{Error, ErrorType};
@@ -21,8 +22,10 @@ pub(super) struct Progress {
     endpoint: String,
     /// How a pool's endpoint stands, as long as its answer is waited for.
     awaited: Option<Arc<Standing>>,
-    /// What it has answered.
-    status: Option<u16>,
+    /// Since when it is in use.
+    since: Option<Instant>,
+    /// What it has answered, and after which time.
+    answer: Option<(u16, Duration)>,
 }
 
 impl Progress {
@@ -35,17 +38,25 @@ impl Progress {
         self.doing = doing;
         endpoint.text().clone_into(&mut self.endpoint);
         self.awaited = endpoint.standing().cloned();
-        self.status = None;
+        self.since = Some(Instant::now());
+        self.answer = None;
     }
 
     /// The header of the answer is there: what fails from now on is not held against the endpoint.
     pub(super) fn answered(&mut self, status: u16) {
-        self.status = Some(status);
+        let waited = self.since.map_or(Duration::ZERO, |since| since.elapsed());
+        self.answer = Some((status, waited));
     }
 
     /// What the endpoint has answered, if anything.
     pub(super) fn status(&self) -> Option<u16> {
-        self.status
+        self.answer.map(|(status, _)| status)
+    }
+
+    /// How long the endpoint has taken to answer, or has been waited for.
+    pub(super) fn latency(&self) -> Option<Duration> {
+        let waiting = || self.since.map(|since| since.elapsed());
+        self.answer.map(|(_, latency)| latency).or_else(waiting)
     }
 
     /// The call's own time was over: whose answer was waited for was too slow.
@@ -53,11 +64,11 @@ impl Progress {
         let Some(standing) = self.awaited.take() else {
             return;
         };
-        let outcome = match self.status {
+        let outcome = match self.status() {
             Some(status) => Outcome::Answered(status),
             None => Outcome::Failed(Fault::Timeout),
         };
-        pool.report_on(&standing, outcome, None);
+        pool.report_on(&standing, outcome, self.latency());
     }
 }
 

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::Instant;
 
 use edgewright_script::stable_hash::stable_hash;
 use pingora_core::upstreams::peer::HttpPeer;
@@ -132,6 +133,11 @@ impl Endpoint {
 
     pub(super) fn set_usable(&self, usable: bool) {
         self.usable.store(usable, Ordering::Relaxed);
+    }
+
+    /// What one more request costs here, by its recent latency and the requests that hold it.
+    pub(super) fn cost(&self, now: Instant) -> f64 {
+        self.standing.recent().cost(now, self.in_flight())
     }
 
     /// Requests that hold it now.

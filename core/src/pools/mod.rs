@@ -18,6 +18,7 @@ mod budget;
 mod connect;
 mod endpoint;
 mod introduction;
+mod latency;
 mod outlier;
 mod peer;
 mod pool;

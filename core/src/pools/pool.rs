@@ -20,7 +20,7 @@ use super::standing::{Outcome, Standing};
 use super::status::{EndpointStatus, PoolStatus};
 use super::tiers::{Member, Members};
 use super::wish::Wish;
-use crate::config::{PoolConfig, TargetTraits, Thousandths};
+use crate::config::{Balance, PoolConfig, TargetTraits, Thousandths};
 use crate::dns::{Listener, Resolver};
 use crate::metrics::shard::Padded;
 
@@ -173,9 +173,8 @@ impl Pool {
         &self.breaker
     }
 
-    /// Takes in what a request that got this endpoint has come to, and how long it took, should
-    /// [`Pool::compares_latencies`]. On success two relaxed additions at most, without them one
-    /// relaxed load.
+    /// Takes in what a request that got this endpoint has come to, and how long that took, should the pool
+    /// [want to know it](Pool::wants_latencies). Takes no lock; without latencies it is one relaxed load on success.
     #[inline]
     pub(crate) fn report(&self, picked: &Picked, outcome: Outcome, latency: Option<Duration>) {
         self.report_on(picked.standing(), outcome, latency);
@@ -190,7 +189,7 @@ impl Pool {
         latency: Option<Duration>,
     ) {
         if let Some(latency) = latency {
-            standing.took(latency);
+            standing.took(latency, outcome, &self.config);
         }
         if standing.note(outcome, &self.config.ejection) {
             self.alarm.notify_one();
@@ -199,6 +198,11 @@ impl Pool {
 
     /// Whether it matters how long answers take.
     #[inline]
+    pub(crate) fn wants_latencies(&self) -> bool {
+        self.config.balance == Balance::PeakEwma || self.compares_latencies()
+    }
+
+    /// Whether those are ejected that take far longer than others.
     pub(crate) fn compares_latencies(&self) -> bool {
         self.config.ejection.latency_factor != Thousandths::ZERO
     }
@@ -267,7 +271,8 @@ impl Pool {
     pub fn snapshot(&self) -> PoolStatus {
         let current = self.current.load();
         let is_checked = self.config.health.is_some();
-        let endpoint = |member: &Member| EndpointStatus::of(member, is_checked);
+        let by_latency = self.config.balance == Balance::PeakEwma;
+        let endpoint = |member: &Member| EndpointStatus::of(member, is_checked, by_latency);
         let targets = self.config.targets.iter();
         PoolStatus {
             name: self.name.clone(),

@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::config::{Ejection, HealthCheck};
+use super::latency::PeakEwma;
+use crate::config::{Balance, Ejection, HealthCheck, PoolConfig, Thousandths};
 use crate::metrics::shard::Padded;
 use crate::metrics::{ConnectFailure, EjectionReason};
 
@@ -86,15 +87,17 @@ pub(crate) struct Standing {
     tripped: AtomicU8,
     /// The last failure in use: a [`Fault`], or a status of 500 and more; 0 before the first.
     last_fault: AtomicU32,
-    /// Written by each answer of a pool that compares latencies.
-    latency: Padded<LatencySum>,
+    /// Written by each answer of a pool that looks at latencies.
+    latency: Padded<Latency>,
     record: Mutex<Record>,
 }
 
 #[derive(Debug, Default)]
-struct LatencySum {
+struct Latency {
+    /// The sum of all since somebody asked, in microseconds, and how many there are in it.
     micros: AtomicU64,
     answers: AtomicU64,
+    recent: PeakEwma,
 }
 
 /// What changes now and then, never by a request.
@@ -207,17 +210,38 @@ impl Standing {
             .copied()
     }
 
-    /// Takes in how long an answer took.
+    /// Takes in how long it took to come to this.
     #[inline]
-    pub(super) fn took(&self, latency: Duration) {
-        let micros = latency.as_micros().min(u128::from(u32::MAX)) as u64;
-        self.latency.0.micros.fetch_add(micros, Relaxed);
-        self.latency.0.answers.fetch_add(1, Relaxed);
+    pub(super) fn took(&self, latency: Duration, outcome: Outcome, config: &PoolConfig) {
+        let Latency {
+            micros,
+            answers,
+            recent,
+        } = &self.latency.0;
+        if config.balance == Balance::PeakEwma {
+            let is_good = matches!(outcome, Outcome::Answered(..500));
+            recent.observe(Instant::now(), latency, !is_good);
+        }
+        if config.ejection.latency_factor != Thousandths::ZERO
+            && let Outcome::Answered(_) = outcome
+        {
+            let latency = latency.as_micros().min(u128::from(u32::MAX)) as u64;
+            micros.fetch_add(latency, Relaxed);
+            answers.fetch_add(1, Relaxed);
+        }
+    }
+
+    /// How long its answers have taken lately, for `balance = "peak_ewma"`.
+    #[inline]
+    pub(super) fn recent(&self) -> &PeakEwma {
+        &self.latency.0.recent
     }
 
     /// The sum of latencies in microseconds and how many there were since this was asked last.
     pub(super) fn take_latency(&self) -> (u64, u64) {
-        let LatencySum { micros, answers } = &self.latency.0;
+        let Latency {
+            micros, answers, ..
+        } = &self.latency.0;
         (micros.swap(0, Relaxed), answers.swap(0, Relaxed))
     }
 

@@ -1,6 +1,6 @@
 //! What is told about a pool.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 
@@ -52,6 +52,9 @@ pub struct EndpointStatus {
     pub usable: bool,
     /// What checks say; `null` without any, or before the first one has ended.
     pub healthy: Option<bool>,
+    /// Its latency as `balance = "peak_ewma"` sees it, in milliseconds; `null` before the first answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_ms: Option<Option<u64>>,
     /// Why it is ejected: `failures`, `5xx` or `latency`; `null` when it is not.
     pub ejected: Option<&'static str>,
     /// When it was last taken out or came back, in seconds since the Unix epoch.
@@ -61,10 +64,11 @@ pub struct EndpointStatus {
 }
 
 impl EndpointStatus {
-    pub(super) fn of(member: &Member, is_checked: bool) -> Self {
+    pub(super) fn of(member: &Member, is_checked: bool, by_latency: bool) -> Self {
         let endpoint = &member.endpoint;
         let told = endpoint.standing().told();
         let since_epoch = |time: SystemTime| time.duration_since(UNIX_EPOCH).ok();
+        let latency = || endpoint.standing().recent().mean(Instant::now());
         Self {
             id: endpoint.id(),
             address: endpoint.address().to_owned(),
@@ -74,6 +78,7 @@ impl EndpointStatus {
             zone: member.traits.zone.as_deref().map(str::to_owned),
             usable: member.usable,
             healthy: told.healthy.filter(|_| is_checked),
+            latency_ms: by_latency.then(|| latency().map(|mean| mean.as_millis() as u64)),
             ejected: told.ejected.map(EjectionReason::name),
             since: told.since.and_then(since_epoch).map(|time| time.as_secs()),
             last_failure: told.last_failure,

@@ -1,6 +1,7 @@
 //! The endpoints of a pool at one moment, in the order in which they are preferred. Immutable: made by
 //! [`Pool::rebuild`](super::Pool::rebuild), only looked at by requests.
 
+use std::cell::OnceCell;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::time::{Duration, Instant};
@@ -200,11 +201,18 @@ impl Tier {
     ) -> Option<&Slot> {
         let slots = &self.slots;
         let load = |index: usize| slots[index].endpoint.in_flight();
+        // Most policies don't ask for the time.
+        let asked = OnceCell::new();
+        let cost = |index: usize| {
+            let now = *asked.get_or_init(Instant::now);
+            slots[index].endpoint.cost(now)
+        };
         let chosen = self.order.choose(&Ask {
             key,
             turn,
             may: |index: usize| may(&slots[index]),
             load,
+            cost,
         })?;
         let Some(ramp) = &self.ramp else {
             return slots.get(chosen);
@@ -213,12 +221,15 @@ impl Tier {
         if now >= ramp.end || fastrand::f64() < ramp.share(&slots[chosen], now) {
             return slots.get(chosen);
         }
-        // Its turn goes to one of those that have their full share.
+        // It goes to one of those that have their full share. Not to the next in turn: whose turn is left out must
+        // not come again with the next request.
+        let turn = AtomicUsize::new(fastrand::usize(..));
         let other = self.order.choose(&Ask {
             key,
-            turn,
+            turn: &turn,
             may: |index: usize| may(&slots[index]) && ramp.share(&slots[index], now) >= 1.0,
             load,
+            cost,
         });
         slots.get(other.unwrap_or(chosen))
     }

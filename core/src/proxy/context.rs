@@ -129,8 +129,9 @@ pub(super) struct Rare {
     pub(super) stamps: Option<Stamps>,
     /// The endpoint that a script has picked.
     pub(super) target: Option<Target>,
-    /// When the endpoint in use was chosen, in pools that compare latencies.
-    pub(super) attempted: Option<Instant>,
+    /// Since when the endpoint in use has had all that it needs for an answer, as far as it has been sent; in pools that
+    /// want to know latencies.
+    pub(super) waits_since: Option<Instant>,
     /// Why the last attempt to reach an upstream failed.
     pub(super) last_error: Option<&'static str>,
     /// Why the request failed, for `on_log`.
@@ -156,6 +157,17 @@ pub(super) struct Refusal {
     pub(super) hook_failed: bool,
     /// What the upstream failed of, where that is it.
     pub(super) upstream: Option<UpstreamError>,
+}
+
+impl Rare {
+    /// Takes in that the whole request has been sent.
+    pub(super) fn sent(&mut self) {
+        self.deadlines.sent();
+        // How long a client takes for its body says nothing of the endpoint.
+        if self.waits_since.is_some() {
+            self.waits_since = Some(Instant::now());
+        }
+    }
 }
 
 impl Refusal {

@@ -35,7 +35,7 @@ pub(super) fn connect_failed(context: &mut Context, mut error: Box<Error>) -> Bo
         );
     }
     if let Some(fault) = Fault::of_connect(reason) {
-        upstream::report(handle, state, Outcome::Failed(fault), None);
+        upstream::report(handle, state, Outcome::Failed(fault));
     }
     let failure = match reason {
         ConnectFailure::PortExhausted => UpstreamError::PortExhausted,
@@ -99,7 +99,7 @@ pub(super) fn in_use(
         _ => suggested,
     };
     if let Some(fault) = fault(session, &error, late, reused) {
-        upstream::report(handle, state, Outcome::Failed(fault), None);
+        upstream::report(handle, state, Outcome::Failed(fault));
     }
     let after = if is_stale && late.is_none() {
         Some(Retried::Stale)

@@ -224,7 +224,7 @@ impl ProxyHttp for Edge {
         connection::let_go(&mut context.state);
         if let Some(rare) = &mut context.state.rare {
             if end {
-                rare.deadlines.sent();
+                rare.sent();
             }
             if let Some(whole) = &rare.request_body {
                 whole.replace(body, end);

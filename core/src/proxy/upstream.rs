@@ -66,8 +66,8 @@ pub(super) fn ready(
     picked: Picked,
 ) -> Result<Box<HttpPeer>> {
     let pool = pool_of(handle, state)?;
-    if pool.compares_latencies() {
-        state.rare().attempted = Some(Instant::now());
+    if pool.wants_latencies() {
+        state.rare().waits_since = Some(Instant::now());
     }
     let pool = pool.config();
     state.attempts += 1;
@@ -146,15 +146,14 @@ impl From<Late> for UpstreamError {
 
 /// Takes in that the header of a final response has come, whoever gets it.
 pub(super) fn answered(context: &Context, status: u16) {
-    let Context { handle, state, .. } = context;
-    let rare = state.rare.as_ref();
-    let began = rare.and_then(|rare| rare.attempted);
-    let latency = began.map(|began| began.elapsed());
-    report(handle, state, Outcome::Answered(status), latency);
+    report(&context.handle, &context.state, Outcome::Answered(status));
 }
 
 /// Tells the pool what the request has come to at the endpoint that it has.
-pub(super) fn report(handle: &Handle, state: &State, outcome: Outcome, latency: Option<Duration>) {
+pub(super) fn report(handle: &Handle, state: &State, outcome: Outcome) {
+    let rare = state.rare.as_ref();
+    let since = rare.and_then(|rare| rare.waits_since);
+    let latency = since.map(|since| since.elapsed());
     if let (Ok(pool), Some(picked)) = (pool_of(handle, state), &state.picked) {
         pool.report(picked, outcome, latency);
     }

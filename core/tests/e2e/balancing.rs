@@ -390,5 +390,5 @@ fn a_target_that_joins_begins_slowly() {
     let answers = answers(&proxy, &get("/"), 1000);
     // A tenth of the half: 50 are expected, with a deviation of 7.
     let two = answers.get("two").copied().unwrap_or_default();
-    assert!((10..=95).contains(&two), "{answers:?}");
+    assert!((15..=85).contains(&two), "{answers:?}");
 }

@@ -16,6 +16,9 @@ pub enum Balance {
     /// The one with fewer requests in flight of two random ones. The default: a slow target gets less.
     #[default]
     LeastRequests,
+    /// The one of two random ones where the request is likely done first: by its recent latency, of which peaks count
+    /// most (an exponentially weighted moving average), times its requests in flight.
+    PeakEwma,
     /// One after the other, smoothly where weights differ.
     RoundRobin,
     /// Any.

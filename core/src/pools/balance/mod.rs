@@ -45,6 +45,7 @@ pub(super) struct Order {
 #[derive(Debug)]
 enum Policy {
     LeastRequests(Shares),
+    PeakEwma(Shares),
     Random(Shares),
     RoundRobin(Rotation),
     Hash(Maglev),
@@ -52,7 +53,7 @@ enum Policy {
 }
 
 /// What is asked of an order.
-pub(super) struct Ask<'a, M, L> {
+pub(super) struct Ask<'a, M, L, C> {
     /// Whose endpoint it is to be; without one, a hash is random.
     pub(super) key: Option<u64>,
     /// Whose turn it is.
@@ -61,6 +62,8 @@ pub(super) struct Ask<'a, M, L> {
     pub(super) may: M,
     /// The requests in flight of the endpoint at this position.
     pub(super) load: L,
+    /// What one more request costs at the endpoint at this position.
+    pub(super) cost: C,
 }
 
 impl Order {
@@ -75,6 +78,7 @@ impl Order {
             // Nothing to choose from: no table is worth its memory.
             _ if places.len() < 2 => Policy::Random(Shares::new(&places)),
             Balance::LeastRequests => Policy::LeastRequests(Shares::new(&places)),
+            Balance::PeakEwma => Policy::PeakEwma(Shares::new(&places)),
             Balance::Random => Policy::Random(Shares::new(&places)),
             Balance::RoundRobin => Policy::RoundRobin(Rotation::new(&places)),
             Balance::Hash => Policy::Hash(Maglev::new(&places)),
@@ -89,25 +93,27 @@ impl Order {
     }
 
     /// The position of an endpoint that may be taken; `None` when none may.
-    pub(super) fn choose<M, L>(&self, ask: &Ask<'_, M, L>) -> Option<usize>
+    pub(super) fn choose<M, L, C>(&self, ask: &Ask<'_, M, L, C>) -> Option<usize>
     where
         M: Fn(usize) -> bool,
         L: Fn(usize) -> usize,
+        C: Fn(usize) -> f64,
     {
         match &self.policy {
             Policy::Hash(table) => self.by_hash(ask, |key, may| table.choose(key, may)),
             Policy::RingHash(ring) => self.by_hash(ask, |key, may| ring.choose(key, may)),
             _ if let Some(key) = ask.key => rendezvous::choose(&self.places, key, &ask.may),
             Policy::LeastRequests(shares) => shares.least_loaded(&ask.may, &ask.load),
+            Policy::PeakEwma(shares) => shares.cheapest(&ask.may, &ask.cost),
             Policy::Random(shares) => shares.random(&ask.may),
             Policy::RoundRobin(rotation) => rotation.next(ask.turn, &ask.may),
         }
     }
 
     /// The first in the key's own order that has room; when none has, the first.
-    fn by_hash<M, L>(
+    fn by_hash<M, L, C>(
         &self,
-        ask: &Ask<'_, M, L>,
+        ask: &Ask<'_, M, L, C>,
         choose: impl Fn(u64, &dyn Fn(usize) -> bool) -> Option<usize>,
     ) -> Option<usize>
     where

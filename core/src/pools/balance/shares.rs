@@ -59,6 +59,21 @@ impl Shares {
         Some(if one_is_busier { two } else { one })
     }
 
+    /// The cheaper of two random ones, for its weight.
+    pub(super) fn cheapest(
+        &self,
+        may: impl Fn(usize) -> bool,
+        cost: impl Fn(usize) -> f64,
+    ) -> Option<usize> {
+        let one = self.random(&may)?;
+        let Some(two) = self.random(|index| index != one && may(index)) else {
+            return Some(one);
+        };
+        let price = |index: usize, other: usize| cost(index) * self.weight(other) as f64;
+        let two_is_cheaper = price(two, one) < price(one, two);
+        Some(if two_is_cheaper { two } else { one })
+    }
+
     /// A random one.
     fn any(&self) -> usize {
         let Some(weights) = &self.weights else {

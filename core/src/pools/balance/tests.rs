@@ -7,8 +7,9 @@ use proptest::prelude::*;
 
 use super::*;
 
-const ALL: [Balance; 5] = [
+const ALL: [Balance; 6] = [
     Balance::LeastRequests,
+    Balance::PeakEwma,
     Balance::Random,
     Balance::RoundRobin,
     Balance::Hash,
@@ -47,6 +48,7 @@ fn owner(order: &Order, key: u64) -> usize {
         turn: &turn,
         may: |_| true,
         load: |_| 0,
+        cost: |_| 0.0,
     };
     order.choose(&ask).unwrap()
 }
@@ -59,6 +61,7 @@ fn counts(order: &Order, count: usize, times: usize, may: impl Fn(usize) -> bool
         turn: &turn,
         may,
         load: |_| 0,
+        cost: |_| 0.0,
     };
     let mut counts = vec![0; count];
     for _ in 0..times {
@@ -123,6 +126,7 @@ proptest! {
                     turn: &turn,
                     may: |index: usize| allowed[index],
                     load: |index| index * busy,
+                    cost: |index| (index * busy) as f64,
                 };
                 let chosen = order.choose(&ask);
                 prop_assert_eq!(chosen.is_some(), somebody);
@@ -183,6 +187,7 @@ proptest! {
                     turn: &turn,
                     may: |_| true,
                     load: |index: usize| loads[index],
+                    cost: |_| 0.0,
                 });
                 let chosen = chosen.unwrap();
                 let own = owner(&order, key);
@@ -213,6 +218,7 @@ proptest! {
                 turn: &turn,
                 may: |index| index != gone,
                 load: |_| 0,
+                cost: |_| 0.0,
             });
             prop_assert_eq!(without, Some(first));
         }
@@ -229,6 +235,7 @@ fn the_less_loaded_of_two_wins() {
             turn: &turn,
             may: |_| true,
             load: |index: usize| loads[index],
+            cost: |_| 0.0,
         };
         order(Balance::LeastRequests, weights).choose(&ask).unwrap()
     };
@@ -255,12 +262,64 @@ fn least_requests_keeps_the_ratio_under_load() {
             turn: &turn,
             may: |_| true,
             load: |index: usize| loads[index],
+            cost: |_| 0.0,
         };
         let chosen = order.choose(&ask).unwrap();
         loads[chosen] += 1;
     }
     for (load, wanted) in loads.iter().zip([600_usize, 300, 100]) {
         assert!(load.abs_diff(wanted) <= 40, "{loads:?}");
+    }
+}
+
+/// Who is dearest is never the cheaper of two; the others share what he would have.
+#[test]
+fn the_dearest_gets_nothing() {
+    let weights = [1, 1, 1, 1];
+    let choose = |costs: [f64; 4]| {
+        let order = order(Balance::PeakEwma, &weights);
+        let turn = AtomicUsize::new(0);
+        let ask = Ask {
+            key: None,
+            turn: &turn,
+            may: |_| true,
+            load: |_| 0,
+            cost: |index: usize| costs[index],
+        };
+        let mut counts = [0; 4];
+        for _ in 0..6000 {
+            counts[order.choose(&ask).unwrap()] += 1;
+        }
+        counts
+    };
+    let counts = choose([5.0, 100.0, 5.0, 5.0]);
+    assert_eq!(counts[1], 0);
+    assert!(
+        counts.iter().filter(|&&count| count > 1700).count() == 3,
+        "{counts:?}"
+    );
+    // In three of six pairs there is the cheapest one, in two of the others the second.
+    assert_shares(
+        &choose([1.0, 2.0, 3.0, 4.0])[..3],
+        &[3, 2, 1],
+        0.02,
+        "by cost",
+    );
+}
+
+#[test]
+fn a_weight_makes_cheaper() {
+    let order = order(Balance::PeakEwma, &[3, 1]);
+    let turn = AtomicUsize::new(0);
+    for (costs, wanted) in [([20.0, 10.0], 0), ([40.0, 10.0], 1)] {
+        let ask = Ask {
+            key: None,
+            turn: &turn,
+            may: |_| true,
+            load: |_| 0,
+            cost: |index: usize| costs[index],
+        };
+        assert!((0..100).all(|_| order.choose(&ask) == Some(wanted)));
     }
 }
 
@@ -286,6 +345,7 @@ fn no_endpoint_is_no_choice() {
             turn: &turn,
             may: |_| true,
             load: |_| 0,
+            cost: |_| 0.0,
         };
         assert_eq!(order(balance, &[]).choose(&ask), None);
     }
@@ -301,6 +361,7 @@ fn round_robin_goes_round_and_survives_the_end_of_the_counter() {
             turn: &turn,
             may: |_| true,
             load: |_| 0,
+            cost: |_| 0.0,
         };
         order.choose(&ask).unwrap()
     };

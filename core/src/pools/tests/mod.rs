@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod health;
+mod latency;
 mod limits;
 mod reload;
 mod resolving;

@@ -263,6 +263,32 @@ fn who_joins_begins_slowly() {
     }
 }
 
+/// Whose turn is left out must not have the next one, which in a round robin of two is his again.
+#[test]
+fn of_two_the_new_one_has_a_tenth_of_a_half() {
+    let config = |targets: &[&str]| {
+        let config = PoolConfig {
+            balance: Balance::RoundRobin,
+            slow_start: Some(Duration::from_secs(24 * 3600)),
+            ..config(targets)
+        };
+        BTreeMap::from([("web".to_owned(), config)])
+    };
+    let resolver = resolver(&DnsServer::start());
+    let one = Pools::build(&config(&["10.0.0.1:80"]), &resolver, None);
+    let two = Pools::build(
+        &config(&["10.0.0.1:80", "10.0.0.2:80"]),
+        &resolver,
+        Some(&one),
+    );
+    let pool = two.get("web").unwrap();
+    let picks = (0..10_000).map(|_| pool.select(&Wish::default()).unwrap());
+    let new = picks.filter(|picked| picked.address() == "10.0.0.2:80");
+    // With a deviation of 21.
+    let new = new.count();
+    assert!((380..=620).contains(&new), "{new}");
+}
+
 #[test]
 fn keys_have_their_targets_in_every_pool() {
     for balance in [Balance::LeastRequests, Balance::Hash, Balance::RingHash] {
