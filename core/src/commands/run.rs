@@ -219,13 +219,15 @@ fn start(
         );
         let edge = Edge::new(shared.clone(), client);
         let (client, shared) = (edge.client().clone(), shared.clone());
-        let services = server::proxy(&config, edge, threads, kept);
+        let server = server::proxy(&config, edge, threads, kept)?;
         let name = format!("worker-{number}");
         if number == 0 {
-            let background = |closing| background::run(shared, client, closing);
-            workers.start_beside(&name, services, background)?;
+            workers.start(&name, |closing| async {
+                let background = background::run(shared, client, closing.clone());
+                tokio::join!(server.serve(closing), background);
+            })?;
         } else {
-            workers.start(&name, services)?;
+            workers.start(&name, |closing| server.serve(closing))?;
         }
     }
     announce(&config, &lifecycle)?;
