@@ -24,8 +24,10 @@ use super::spoken::Http2;
 use crate::{
     config::{Config, Listener},
     metrics::RefusedConnection,
+    outbound::Client,
     proxy::{Edge, Shared, is_trusted},
     proxy_protocol::{self, Beginning, Ends},
+    worker,
 };
 
 /// RFC 9113 section 3.4.
@@ -53,6 +55,7 @@ impl Manners {
 pub struct Door {
     pub(super) proxy: Arc<HttpProxy<Edge>>,
     pub(super) shared: Arc<Shared>,
+    pub(super) client: Arc<Client>,
     pub(super) manners: Manners,
 }
 
@@ -80,8 +83,9 @@ impl Door {
     /// `None`: the connection is not served, and closed.
     async fn open(&self, stream: Stream) -> Option<Stream> {
         let mut stream = *stream.into_any().downcast::<Transport>().ok()?;
-        let generation = self.shared.generation.load_full();
-        let config = &generation.config;
+        // By the worker's handle: the last holder of a generation must not free it here.
+        let handle = worker::current(&self.shared.generation, &self.client);
+        let config = &handle.config;
         let limit = config.limits.request_read_timeout;
         if self.manners.proxy_protocol
             && let Err(refused) = introduced(&mut stream, config, limit).await

@@ -138,7 +138,7 @@ pub fn proxy(
         ca_file: Some(NO_CERTIFICATES.to_owned()),
         ..ServerConf::default()
     };
-    let shared = edge.shared().clone();
+    let (shared, client) = (edge.shared().clone(), edge.client().clone());
     let mut proxy = HttpProxy::new(edge, Arc::new(configuration));
     proxy.handle_init_modules();
     let limits = &config.limits;
@@ -163,6 +163,7 @@ pub fn proxy(
             let door = Door {
                 proxy: proxy.clone(),
                 shared: shared.clone(),
+                client: client.clone(),
                 manners,
             };
             ListeningService::new("proxy".to_owned(), door)
