@@ -162,7 +162,9 @@ mod tests {
 
     #[test]
     fn the_line_is_bounded_and_stays_one() {
-        let names: Vec<String> = (0..30).map(|n| format!("{n:02}\n{}", "x".repeat(500))).collect();
+        let names: Vec<String> = (0..30)
+            .map(|n| format!("{n:02}\n{}", "x".repeat(500)))
+            .collect();
         let new = names.iter().map(|name| (name.as_str(), 1)).collect();
         let line = Changes::default()
             .with_files(&BTreeMap::new(), &new)

@@ -25,7 +25,11 @@ pub struct RouteOutline {
 impl Program {
     /// The outlines of all routes, in order.
     pub fn outlines(&self) -> Vec<RouteOutline> {
-        let mut outlines: Vec<_> = self.routes.iter().map(|route| self.outline(route)).collect();
+        let mut outlines: Vec<_> = self
+            .routes
+            .iter()
+            .map(|route| self.outline(route))
+            .collect();
         outlines.sort_unstable();
         outlines
     }
@@ -76,7 +80,13 @@ impl Program {
         to.add(format_args!("{rewrite:?}{rewrite_regex:?}{timeout:?}"));
         to.add(format_args!("{request_headers:?}{response_headers:?}"));
         to.add(format_args!("{retries:?}{compress:?}{sticky:?}"));
-        for hooks in [when, on_request, on_request_body, on_response, &later.on_log] {
+        for hooks in [
+            when,
+            on_request,
+            on_request_body,
+            on_response,
+            &later.on_log,
+        ] {
             self.describe_hooks(hooks, to);
         }
         for BodyHook { hook, stream } in &later.on_response_body {
