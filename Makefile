@@ -72,6 +72,12 @@ bench-outage: ## what clients notice of a dying and of a slow target, beside ngi
 	$(BENCH_BUILD)
 	$(BENCH) outage --json $(TARGET)/outage.json
 
+.PHONY: bench-reload
+bench-reload: ## latency during reloads beside latency without, the time of a reload, and memory over 1,000 (8 minutes)
+	@scripts/install.sh bench
+	$(BENCH_BUILD)
+	$(BENCH) reload --json $(TARGET)/reload.json
+
 .PHONY: image
 image: ## the container image
 	IMAGE=$(IMAGE) PROFILE=$(PROFILE) scripts/image.sh
