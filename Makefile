@@ -78,6 +78,12 @@ bench-pod: ## what a proxy does within the limits of a pod, in containers (10 mi
 	$(BENCH_BUILD)
 	BINARIES=$(TARGET)/release scripts/bench-pod.sh
 
+.PHONY: bench-reload
+bench-reload: ## latency during reloads beside latency without, the time of a reload, and memory over 1,000 (8 minutes)
+	@scripts/install.sh bench
+	$(BENCH_BUILD)
+	$(BENCH) reload --json $(TARGET)/reload.json
+
 .PHONY: image
 image: ## the container image
 	IMAGE=$(IMAGE) PROFILE=$(PROFILE) scripts/image.sh

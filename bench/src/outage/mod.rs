@@ -3,13 +3,13 @@
 
 mod config;
 mod contestant;
-mod load;
+pub(crate) mod load;
 mod report;
 mod schedule;
 mod summary;
-mod target;
+pub(crate) mod target;
 mod turn;
-mod windows;
+pub(crate) mod windows;
 
 use std::env;
 use std::path::{Path, PathBuf};

@@ -24,6 +24,13 @@ pub(super) fn render(metrics: &Metrics, input: &ScrapeInput) -> Vec<u8> {
     suspended_hooks(input, &mut families);
     requests(metrics, input.mirrors, &mut families);
     reloads(&input.reload, &mut families);
+    families
+        .family(
+            "edgewright_config_generations",
+            "Configurations in memory: the one in force, and those that requests still use.",
+            Kind::Gauge,
+        )
+        .add(&[], metrics.generations() as f64);
     dns(&input.dns, &mut families);
     state(&input.state, &mut families);
     background(metrics, &mut families);

@@ -101,6 +101,7 @@ pub struct Metrics {
     outbound: OutboundMetrics,
     background: Background,
     auth: AuthMetrics,
+    generations: AtomicU64,
 }
 
 /// Hooks that ran without a request. One worker counts.
@@ -136,7 +137,23 @@ impl Metrics {
             outbound: OutboundMetrics::new(shards),
             background: Background::default(),
             auth: AuthMetrics::new(shards),
+            generations: AtomicU64::new(0),
         }
+    }
+
+    /// A generation was made.
+    pub(crate) fn generation_made(&self) {
+        self.generations.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A generation has lost its last user.
+    pub(crate) fn generation_freed(&self) {
+        self.generations.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Generations that are alive: the one in force, one that is being made, and those that requests still use.
+    pub fn generations(&self) -> u64 {
+        self.generations.load(Ordering::Relaxed)
     }
 
     #[inline]

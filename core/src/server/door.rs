@@ -23,8 +23,10 @@ use super::spoken::Spoken;
 use crate::{
     config::{Config, Listener},
     metrics::RefusedConnection,
+    outbound::Client,
     proxy::{Edge, Shared, is_trusted},
     proxy_protocol::{self, Beginning, Ends},
+    worker,
 };
 
 /// RFC 9113 section 3.4.
@@ -52,6 +54,7 @@ impl Manners {
 pub(super) struct Door {
     pub(super) proxy: Arc<HttpProxy<Edge>>,
     pub(super) shared: Arc<Shared>,
+    pub(super) client: Arc<Client>,
     pub(super) manners: Manners,
 }
 
@@ -105,8 +108,9 @@ impl Door {
 
     /// `None`: the connection is not served, and closed.
     async fn open(&self, mut stream: Transport) -> Option<Spoken> {
-        let generation = self.shared.generation.load_full();
-        let config = &generation.config;
+        // By the worker's handle: the last holder of a generation must not free it here.
+        let handle = worker::current(&self.shared.generation, &self.client);
+        let config = &handle.config;
         let limit = config.limits.request_read_timeout;
         if self.manners.proxy_protocol
             && let Err(refused) = introduced(&mut stream, config, limit).await

@@ -141,7 +141,7 @@ pub fn proxy(config: &Config, edge: Edge, threads: usize, kept: usize) -> anyhow
         ca_file: Some(NO_CERTIFICATES.to_owned()),
         ..ServerConf::default()
     };
-    let shared = edge.shared().clone();
+    let (shared, client) = (edge.shared().clone(), edge.client().clone());
     let mut proxy = HttpProxy::new(edge, Arc::new(configuration));
     proxy.handle_init_modules();
     let limits = &config.limits;
@@ -163,6 +163,7 @@ pub fn proxy(config: &Config, edge: Edge, threads: usize, kept: usize) -> anyhow
         let door = Door {
             proxy: proxy.clone(),
             shared: shared.clone(),
+            client: client.clone(),
             manners: Manners::of(listener),
         };
         Ok((accept::listen(listener.address)?, Arc::new(door)))
