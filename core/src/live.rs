@@ -17,6 +17,7 @@ use crate::{
     proxy::Shared,
     reload::{Outcome, ReloadHandle, ReloadStatus, Reloadable},
     resources::cpu::Cpu,
+    server::Connections,
     source::{LastRead, Refused, Source},
 };
 
@@ -149,6 +150,10 @@ fn restart_required(started: &Config, new: &Config) -> Vec<&'static str> {
         ("[health] address", started.health != new.health),
         ("[log]", started.log != new.log),
         (
+            "[limits] connections",
+            limits.connections != now.connections,
+        ),
+        (
             "[limits] keepalive_requests",
             limits.keepalive_requests != now.keepalive_requests,
         ),
@@ -187,6 +192,8 @@ pub struct Desk {
     pub threads: usize,
     /// The limit on open files.
     pub open_files: u64,
+    /// The connections of clients.
+    pub connections: Arc<Connections>,
     /// What programs count and cache.
     pub state: StateStore,
     /// Key sets.
@@ -244,6 +251,8 @@ impl Operations for Desk {
             mirrors: crate::proxy::mirrors_in_flight(),
             threads: self.threads,
             open_files_limit: self.open_files,
+            connections: self.connections.open(),
+            connections_limit: self.connections.most(),
             state: self.state.samples(),
             script: self.state.metric_samples(),
             jwks: self.key_sets.samples(),
@@ -275,6 +284,8 @@ impl Operations for Desk {
             "threads": self.threads,
             "cpu": self.cpu.to_string(),
             "open_files_limit": self.open_files,
+            "connections": self.connections.open(),
+            "connections_limit": self.connections.most(),
             "requests_in_flight": self.shared.metrics.in_flight(),
             "routes": generation.program.routes.len(),
             "pools": pools,

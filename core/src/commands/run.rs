@@ -7,7 +7,7 @@ use std::{
         linux::net::SocketAddrExt as _,
         unix::{self, net::UnixListener},
     },
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::ExitCode,
     sync::Arc,
     thread,
@@ -33,8 +33,8 @@ use crate::{
     outbound::{Client, Roots},
     proxy::{Edge, Shared},
     reload,
-    resources::{cpu::Cpu, keepalive, nofile},
-    server::{self, Workers},
+    resources::{cgroup, cpu::Cpu, keepalive, nofile},
+    server::{self, Connections, Workers},
     shutdown::Endings,
     source::{self, Compiled, LastRead, Source},
     worker,
@@ -178,6 +178,11 @@ fn start(
     let live = Live::new(source, shared.clone(), health, last, config.clone());
     let reload = reload::spawn(live, initial, reload::Options::default())?;
     let _hangup = reload::reload_on_hangup(&reload)?;
+    let memory = cgroup::memory_limit(Path::new("/"));
+    let most = config.limits.connections;
+    let most = most.unwrap_or_else(|| server::auto(open_files.after, memory));
+    tracing::info!("connections of clients: limit={most}");
+    let connections = Arc::new(Connections::new(most, threads));
     let desk = Arc::new(Desk {
         shared: shared.clone(),
         reload,
@@ -186,6 +191,7 @@ fn start(
         cpu,
         threads,
         open_files: open_files.after,
+        connections: connections.clone(),
         state,
         key_sets: key_sets.clone(),
         started_with: config.clone(),
@@ -220,7 +226,8 @@ fn start(
         );
         let edge = Edge::new(shared.clone(), client);
         let (client, shared) = (edge.client().clone(), shared.clone());
-        let server = server::proxy(&config, edge, threads, kept)?;
+        let kept = kept.div_ceil(threads);
+        let server = server::proxy(&config, edge, &connections, number, kept)?;
         let name = format!("worker-{number}");
         workers.start(&name, move |closing| async move {
             let background = async {

@@ -96,22 +96,30 @@ fn each<T>(given: &[Spanned<String>], check: impl FnMut(&Spanned<String>) -> Opt
     given.iter().filter_map(check).collect()
 }
 
+/// A number of 1 and more; `None` for "auto", and for what was not given or is wrong.
+fn auto_or_count(
+    checks: &mut Checks<'_>,
+    key: &str,
+    given: Option<Spanned<AutoOrCount>>,
+    most: u64,
+) -> Option<usize> {
+    let given = given?;
+    let AutoOrCount::Count(number) = *given.get_ref() else {
+        return None;
+    };
+    let mut count = 1;
+    let given = Spanned::new(given.span(), Count(number));
+    checks.count::<usize>(&mut count, key, Some(given), 1..=most);
+    Some(count)
+}
+
 fn server(checks: &mut Checks<'_>, table: file::Server, overrides: &Overrides) -> Server {
     let mut server = Server::default();
-    let mut count = |key: &str, given: Option<Spanned<AutoOrCount>>, most: u64| {
-        let given = given?;
-        let AutoOrCount::Count(number) = *given.get_ref() else {
-            return None;
-        };
-        let mut count = 1;
-        let given = Spanned::new(given.span(), Count(number));
-        checks.count::<usize>(&mut count, key, Some(given), 1..=most);
-        Some(count)
-    };
-    if let Some(threads) = count("server.threads", table.threads, 1024) {
+    if let Some(threads) = auto_or_count(checks, "server.threads", table.threads, 1024) {
         server.threads = Threads::Count(threads);
     }
-    server.upstream_keepalive = count(
+    server.upstream_keepalive = auto_or_count(
+        checks,
         "server.upstream_keepalive",
         table.upstream_keepalive,
         1_000_000,
@@ -236,6 +244,7 @@ fn limits(checks: &mut Checks<'_>, table: file::Limits) -> Limits {
         table.response_write_timeout,
         POSITIVE,
     );
+    limits.connections = auto_or_count(checks, "limits.connections", table.connections, 10_000_000);
     checks.count(
         &mut limits.password_checks,
         "limits.password_checks",

@@ -79,6 +79,7 @@ pub(super) struct Limits {
     pub keepalive_timeout: Value<Time>,
     pub request_read_timeout: Value<Time>,
     pub response_write_timeout: Value<Time>,
+    pub connections: Value<AutoOrCount>,
     pub password_checks: Value<Count>,
     pub mirrors: Value<Count>,
 }

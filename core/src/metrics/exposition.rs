@@ -489,6 +489,18 @@ fn limits_of_the_host(input: &ScrapeInput, families: &mut Families) {
         Kind::Gauge,
         input.open_files_limit as f64,
     );
+    one(
+        "edgewright_connections",
+        "Connections of clients.",
+        Kind::Gauge,
+        input.connections as f64,
+    );
+    one(
+        "edgewright_connections_limit",
+        "Connections of clients that there may be.",
+        Kind::Gauge,
+        input.connections_limit as f64,
+    );
     if let Some(sample) = &input.throttling {
         one(
             "edgewright_cpu_periods_total",

@@ -33,6 +33,8 @@ limits! {
     RequestReadTimeout = "request_read_timeout",
     /// `[limits] response_write_timeout`: the client was too slow receiving.
     ResponseWriteTimeout = "response_write_timeout",
+    /// `[limits] connections`: a connection had to wait until another one ended.
+    Connections = "connections",
     /// `[limits] password_checks`: passwords verified at a time.
     PasswordChecks = "password_checks",
     /// `[limits] mirrors`: copies of requests at a time.

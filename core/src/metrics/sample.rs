@@ -28,6 +28,10 @@ pub struct ScrapeInput {
     pub threads: usize,
     /// The soft limit on open files (`RLIMIT_NOFILE`) in force.
     pub open_files_limit: u64,
+    /// Connections of clients that there are.
+    pub connections: usize,
+    /// And that there may be.
+    pub connections_limit: usize,
     /// What programs count and cache.
     pub state: Vec<StateSample>,
     /// The metrics of programs.

@@ -264,6 +264,8 @@ fn what_others_own_is_in_the_text() {
         }),
         threads: 2,
         open_files_limit: 20_000,
+        connections: 12,
+        connections_limit: 9_000,
         state: vec![StateSample {
             kind: "rate",
             name: "LIMITS.gold".into(),
@@ -327,6 +329,8 @@ fn what_others_own_is_in_the_text() {
         ("cpu_throttled_seconds_total", 1.25),
         ("threads", 2.0),
         ("open_files_limit", 20_000.0),
+        ("connections", 12.0),
+        ("connections_limit", 9_000.0),
         ("jwks_keys{source=\"https://id.example/keys\"}", 2.0),
         ("jwks_keys{source=\"pool id /keys\"}", 0.0),
         ("jwks_age_seconds{source=\"https://id.example/keys\"}", 1.5),

@@ -1,8 +1,8 @@
-//! The CPU bandwidth limit of a control group, version 1 and version 2.
+//! The CPU bandwidth and memory limits of a control group, version 1 and version 2.
 //!
 //! The files are those of the kernel's `Documentation/admin-guide/cgroup-v2.rst` (`cpu.max`,
-//! `cpu.stat`) and `Documentation/scheduler/sched-bwc.rst` (`cpu.cfs_quota_us`,
-//! `cpu.cfs_period_us`). A limit holds for everything below it, so all ancestors count. A limit
+//! `cpu.stat`, `memory.max`), `Documentation/scheduler/sched-bwc.rst` (`cpu.cfs_quota_us`,
+//! `cpu.cfs_period_us`) and `Documentation/admin-guide/cgroup-v1/memory.rst`. A limit holds for everything below it, so all ancestors count. A limit
 //! above the root of a private cgroup namespace, where a container normally lives, can't be seen
 //! from inside by anyone.
 
@@ -48,26 +48,52 @@ pub struct Throttling {
 /// starts with one thread per CPU is better than none.
 #[must_use]
 pub fn limit(root: &Path) -> Option<Limit> {
-    let groups = read_logged(&root.join("proc/self/cgroup"))?;
-    let groups = ProcessCGroups::from_buf_read(groups.as_bytes())
-        .inspect_err(|error| tracing::warn!(%error, "the list of control groups is unreadable"))
-        .ok()?;
-    let mounts = read_logged(&root.join("proc/self/mountinfo"))?;
-    let mounts: Vec<_> = mounts
-        .lines()
-        .filter_map(|line| MountInfo::from_line(line).ok())
-        .collect();
-    // In a hybrid set-up the cpu controller is on one of the two hierarchies; the other has no
-    // limit file, so looking at both needs no decision.
-    groups
-        .into_iter()
-        .filter_map(|group| version(&group).map(|version| (version, group)))
-        .flat_map(|(version, group)| {
-            directories(root, version, &group.pathname, &mounts)
-                .into_iter()
-                .filter_map(move |directory| read_limit(version, &directory))
-        })
+    groups(root, "cpu")
+        .filter_map(|(version, directory)| read_limit(version, &directory))
         .min_by(|a, b| a.cpus.total_cmp(&b.cpus))
+}
+
+/// The smallest memory limit over all groups of this process and their ancestors, in bytes, read below `root` (`/` but in tests):
+/// `memory.max` of version 2, `memory.limit_in_bytes` of version 1. `None` without a limit.
+#[must_use]
+pub fn memory_limit(root: &Path) -> Option<u64> {
+    let limit = |(version, directory): (Version, PathBuf)| {
+        let name = match version {
+            Version::V1 => "memory.limit_in_bytes",
+            Version::V2 => "memory.max",
+        };
+        let text = read_logged(&directory.join(name))?;
+        // Version 1 writes the largest number of pages where version 2 writes `max`.
+        text.trim().parse().ok().filter(|&bytes| bytes < NO_LIMIT)
+    };
+    groups(root, "memory").filter_map(limit).min()
+}
+
+/// What no machine has, and version 1 says for no limit.
+const NO_LIMIT: u64 = 1 << 60;
+
+/// The directories of the groups in which a controller may limit the process, and of their ancestors.
+fn groups(root: &Path, controller: &str) -> impl Iterator<Item = (Version, PathBuf)> {
+    let found = || {
+        let groups = read_logged(&root.join("proc/self/cgroup"))?;
+        let groups = ProcessCGroups::from_buf_read(groups.as_bytes())
+            .inspect_err(|error| tracing::warn!(%error, "the list of control groups is unreadable"))
+            .ok()?;
+        let mounts = read_logged(&root.join("proc/self/mountinfo"))?;
+        let mounts: Vec<_> = mounts
+            .lines()
+            .filter_map(|line| MountInfo::from_line(line).ok())
+            .collect();
+        // In a hybrid set-up a controller is on one of the two hierarchies; the other has no
+        // limit file, so looking at both needs no decision.
+        let of_group = |group: ProcessCGroup| {
+            let version = version(&group, controller)?;
+            let directories = directories(root, version, controller, &group.pathname, &mounts);
+            Some(directories.into_iter().map(move |directory| (version, directory)))
+        };
+        Some(groups.into_iter().filter_map(of_group).flatten().collect::<Vec<_>>())
+    };
+    found().unwrap_or_default().into_iter()
 }
 
 impl Limit {
@@ -94,9 +120,9 @@ impl Limit {
     }
 }
 
-/// Which interface limits the CPU time of `group`, if its hierarchy can.
-fn version(group: &ProcessCGroup) -> Option<Version> {
-    if group.controllers.iter().any(|name| name == "cpu") {
+/// By which interface a controller limits `group`, if its hierarchy can.
+fn version(group: &ProcessCGroup, controller: &str) -> Option<Version> {
+    if group.controllers.iter().any(|name| name == controller) {
         Some(Version::V1)
     } else if group.hierarchy == 0 && group.controllers.is_empty() {
         Some(Version::V2)
@@ -106,10 +132,16 @@ fn version(group: &ProcessCGroup) -> Option<Version> {
 }
 
 /// The directories of the group `path` and of its ancestors, as far up as the mount shows them.
-fn directories(root: &Path, version: Version, path: &str, mounts: &[MountInfo]) -> Vec<PathBuf> {
+fn directories(
+    root: &Path,
+    version: Version,
+    controller: &str,
+    path: &str,
+    mounts: &[MountInfo],
+) -> Vec<PathBuf> {
     let of_hierarchy = || {
         mounts.iter().filter(|mount| match version {
-            Version::V1 => mount.fs_type == "cgroup" && mount.super_options.contains_key("cpu"),
+            Version::V1 => mount.fs_type == "cgroup" && mount.super_options.contains_key(controller),
             Version::V2 => mount.fs_type == "cgroup2",
         })
     };

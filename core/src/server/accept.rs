@@ -65,7 +65,7 @@ pub(super) async fn serve(
             () = closed(&mut closing) => break,
         };
         match taken {
-            Ok(taken) => open(taken, &door, &closing),
+            Ok(taken) => open(taken, &door, &closing).await,
             // The client has left again, or what it is reported for is the connection's own.
             Err(error) if !is_exhaustion(&error) => {
                 tracing::debug!("a connection is lost: {error}")
@@ -78,7 +78,7 @@ pub(super) async fn serve(
         }
     }
     while let Some(Ok(taken)) = waiting(&listener).await {
-        open(taken, &door, &closing);
+        open(taken, &door, &closing).await;
     }
 }
 
@@ -97,7 +97,7 @@ async fn waiting(listener: &TcpListener) -> Option<io::Result<(TcpStream, Socket
     .await
 }
 
-fn open(
+async fn open(
     (stream, peer): (TcpStream, SocketAddr),
     door: &Arc<Door>,
     closing: &watch::Receiver<bool>,
@@ -112,8 +112,14 @@ fn open(
     let _ = digest.peer_addr.set(Some(peer.into()));
     let mut transport = Transport::from(stream);
     pingora_core::protocols::GetSocketDigest::set_socket_digest(&mut transport, digest);
+    let Some(place) = door.connections.place(&door.shared.metrics).await else {
+        return;
+    };
     let (door, closing) = (door.clone(), closing.clone());
-    tokio::spawn(async move { door.serve(transport, &closing).await });
+    tokio::spawn(async move {
+        door.serve(transport, &closing).await;
+        drop(place);
+    });
 }
 
 /// Whether the process, or the system, has run out of something, so that trying at once is no use.

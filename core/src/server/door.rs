@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pingora_core::{
-    apps::{HttpServerApp as _, ServerApp as _},
+    apps::{HttpPersistentSettings, HttpServerApp as _, ServerApp as _},
     protocols::{
         GetSocketDigest as _, SocketDigest, http::ServerSession, l4::socket::SocketAddr,
         l4::stream::Stream as Transport,
@@ -19,6 +19,7 @@ use pingora_core::{
 use pingora_proxy::HttpProxy;
 use tokio::io::AsyncReadExt as _;
 
+use super::connections::{Connections, Wait};
 use super::spoken::Spoken;
 use crate::{
     config::{Config, Listener},
@@ -55,12 +56,14 @@ pub(super) struct Door {
     pub(super) proxy: Arc<HttpProxy<Edge>>,
     pub(super) shared: Arc<Shared>,
     pub(super) client: Arc<Client>,
+    pub(super) connections: Arc<Connections>,
+    /// The number of the worker.
+    pub(super) worker: usize,
     pub(super) manners: Manners,
 }
 
-/// How long a client may take until it has sent the header of its first request, in seconds. From then on the configuration
-/// says how long it may be idle.
-const FIRST_REQUEST: u64 = 60;
+/// How long a client may take until its first request begins.
+const FIRST_REQUEST: Duration = Duration::from_secs(60);
 
 impl Door {
     /// Serves a connection to its end.
@@ -81,28 +84,47 @@ impl Door {
         }
     }
 
-    /// Serves one request after the other. Pingora's own loop does the same, and holds the state of a connection of HTTP/2
-    /// beside it, whatever is spoken.
+    /// Serves one request after the other. Pingora's own loop does the same; but it waits for a request with all that it takes to
+    /// serve one (18 KiB), and holds the state of a connection of HTTP/2 beside it, whatever is spoken.
     async fn serve_http1(&self, stream: Spoken, shutdown: &ShutdownWatch) {
-        let mut session = ServerSession::new_http1(Box::new(stream));
+        let mut stream = Box::new(stream);
+        let mut limit = FIRST_REQUEST;
+        let mut settings: Option<HttpPersistentSettings> = None;
+        loop {
+            let wait = self.connections.idle(self.worker, &mut stream, limit).await;
+            if wait == Wait::Over {
+                return;
+            }
+            let mut session = ServerSession::new_http1(stream);
+            match settings {
+                Some(settings) => settings.apply_to_session(&mut session),
+                None => self.begin(&mut session, shutdown),
+            }
+            let Some(reused) = self.proxy.process_new_http(session, shutdown).await else {
+                return;
+            };
+            let (back, kept) = reused.consume();
+            // It is what the session was given.
+            let Ok(back) = back.into_any().downcast() else {
+                return;
+            };
+            (stream, settings) = (back, kept);
+            let handle = worker::current(&self.shared.generation, &self.client);
+            limit = handle.config.limits.keepalive_timeout;
+        }
+    }
+
+    fn begin(&self, session: &mut ServerSession, shutdown: &ShutdownWatch) {
         let is_ending = *shutdown.borrow();
-        session.set_keepalive((!is_ending).then_some(FIRST_REQUEST));
+        session.set_keepalive((!is_ending).then_some(FIRST_REQUEST.as_secs()));
         let options = self.proxy.server_options.as_ref();
         let uses = options.and_then(|options| options.keepalive_request_limit);
         session.set_keepalive_reuses_remaining(uses);
-        let mut served = self.proxy.process_new_http(session, shutdown).await;
-        while let Some(reused) = served {
-            let (stream, settings) = reused.consume();
-            let mut session = ServerSession::new_http1(stream);
-            if let Some(settings) = settings {
-                settings.apply_to_session(&mut session);
-            }
-            served = self.proxy.process_new_http(session, shutdown).await;
-        }
     }
 
     /// Lets go of connections that wait for a request. Those that have one end after it.
     pub(super) async fn close(&self) {
+        self.connections.close_idle(self.worker);
         self.proxy.http_cleanup().await;
     }
 

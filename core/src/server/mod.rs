@@ -9,6 +9,7 @@
 //! address is taken. What they do for a connection is in `accept`.
 
 mod accept;
+mod connections;
 mod door;
 mod spoken;
 
@@ -27,6 +28,8 @@ use tokio::sync::watch;
 
 use crate::{config::Config, outbound::NO_CERTIFICATES, proxy::Edge};
 use door::{Door, Manners};
+
+pub use connections::{Connections, auto};
 
 /// Bytes of a worker's stack. The deepest calls and expressions that are allowed need 22 MiB, and a
 /// chain of closures as long as a hook can make one is freed by recursion. Only what is used
@@ -125,15 +128,21 @@ impl fmt::Debug for Server {
     }
 }
 
-/// What one worker of `threads` serves, which keeps its share of `kept` upstream connections. Its sockets listen from now on.
+/// What the worker with this number serves, which keeps `kept` idle upstream connections. Its sockets listen from now on.
 ///
 /// # Errors
 /// When an address can't be listened on.
-pub fn proxy(config: &Config, edge: Edge, threads: usize, kept: usize) -> anyhow::Result<Server> {
+pub fn proxy(
+    config: &Config,
+    edge: Edge,
+    connections: &Arc<Connections>,
+    worker: usize,
+    kept: usize,
+) -> anyhow::Result<Server> {
     let configuration = ServerConf {
         // Of this proxy: the workers are proxies of their own.
         threads: 1,
-        upstream_keepalive_pool_size: kept.div_ceil(threads),
+        upstream_keepalive_pool_size: kept,
         max_retries: MAX_TRIES,
         // Pools that are called over TLS have their authorities with them. Pingora would read the root
         // certificates of the system, for each worker twice, and panic when something is wrong with one of
@@ -164,6 +173,8 @@ pub fn proxy(config: &Config, edge: Edge, threads: usize, kept: usize) -> anyhow
             proxy: proxy.clone(),
             shared: shared.clone(),
             client: client.clone(),
+            connections: connections.clone(),
+            worker,
             manners: Manners::of(listener),
         };
         Ok((accept::listen(listener.address)?, Arc::new(door)))

@@ -1,5 +1,6 @@
 //! A connection of which is known what is spoken on it.
 
+use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -37,6 +38,14 @@ impl Spoken {
 
     pub(super) fn is_http2(&self) -> bool {
         self.http2
+    }
+
+    /// Waits until there is something to read, or the client has left. Nothing is read.
+    pub(super) async fn readable(&mut self) {
+        let mut nothing = ReadBuf::new(&mut []);
+        let stream = self.stream.get_mut();
+        // The system waits for data before it reads nothing of it; what fails here fails again when it is read.
+        let _ = poll_fn(|context| Pin::new(&mut *stream).poll_read(context, &mut nothing)).await;
     }
 
     fn new(stream: Stream, http2: bool) -> Self {

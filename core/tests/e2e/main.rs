@@ -26,6 +26,7 @@ mod concurrency;
 mod conditions;
 mod configmap_swap;
 mod connection_age;
+mod connections;
 mod control_in_path;
 mod demo;
 mod deny_then_response;

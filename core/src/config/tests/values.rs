@@ -73,6 +73,7 @@ request_headers = 50
 uri = "4KiB"
 request_body = "1MiB"
 keepalive_requests = 7
+connections = 77
 keepalive_timeout = "1m 1s"
 request_read_timeout = "4s"
 response_write_timeout = "5s"
@@ -206,6 +207,7 @@ fn every_key_reaches_the_model() {
             uri: 4096,
             request_body: Some(1 << 20),
             keepalive_requests: 7,
+            connections: Some(77),
             keepalive_timeout: seconds(61),
             request_read_timeout: seconds(4),
             response_write_timeout: seconds(5),

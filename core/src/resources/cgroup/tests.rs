@@ -190,3 +190,26 @@ fn throttling_without_counters_is_none() {
         .file("sys/fs/cgroup/cpu.stat", "usage_usec 5\n");
     assert_eq!(machine.limit().unwrap().throttling(), None);
 }
+
+#[test]
+fn the_smallest_memory_limit_counts() {
+    let machine = Machine::new("0::/pod1/web\n", V2)
+        .file("sys/fs/cgroup/pod1/memory.max", "536870912\n")
+        .file("sys/fs/cgroup/pod1/web/memory.max", "268435456\n");
+    assert_eq!(memory_limit(machine.0.path()), Some(256 << 20));
+    let parent = Machine::new("0::/pod1/web\n", V2)
+        .file("sys/fs/cgroup/pod1/memory.max", "1048576\n")
+        .file("sys/fs/cgroup/pod1/web/memory.max", "max\n");
+    assert_eq!(memory_limit(parent.0.path()), Some(1 << 20));
+    let mount = "33 31 0:30 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory";
+    let old = |limit: &str| {
+        Machine::new("5:memory:/web\n", mount)
+            .file("sys/fs/cgroup/memory/web/memory.limit_in_bytes", limit)
+            .file(
+                "sys/fs/cgroup/memory/memory.limit_in_bytes",
+                "9223372036854771712\n",
+            )
+    };
+    assert_eq!(memory_limit(old("1000000\n").0.path()), Some(1_000_000));
+    assert_eq!(memory_limit(old("9223372036854771712\n").0.path()), None);
+}

@@ -1,0 +1,161 @@
+//! How many connections of clients there may be, and which of them give way.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+
+use super::spoken::Spoken;
+use crate::metrics::{Limit, Metrics};
+
+/// Memory that a connection is reckoned with, in bytes: its own state while a request is served, and that of the connection
+/// to the upstream, 64 KiB of read buffer included. `make bench-pod` shows what it is.
+const EACH: u64 = 96 * 1024;
+
+/// Open files that are kept back for everything else.
+const RESERVED: u64 = 256;
+
+/// With fewer than these nothing could be served.
+const LEAST: u64 = 64;
+
+/// Connections that the process may have when nothing is configured: half of what the memory limit holds, and half of what is left of the open
+/// files, as each request may take a client's connection and an upstream's.
+#[must_use]
+pub fn auto(open_files: u64, memory: Option<u64>) -> usize {
+    let by_files = open_files.saturating_sub(RESERVED) / 2;
+    let by_memory = memory.map_or(u64::MAX, |bytes| bytes / 2 / EACH);
+    let most = by_files.min(by_memory).max(LEAST);
+    usize::try_from(most)
+        .unwrap_or(usize::MAX)
+        .min(Semaphore::MAX_PERMITS)
+}
+
+/// The connections of clients of all workers.
+#[derive(Debug)]
+pub struct Connections {
+    most: usize,
+    places: Arc<Semaphore>,
+    /// Of each worker.
+    idle: Box<[Idle]>,
+}
+
+/// Connections of one worker that wait for a request.
+#[derive(Debug, Default)]
+struct Idle {
+    /// Ends the one that has waited longest; or all of them.
+    end: Notify,
+    /// Whether all of them are to end.
+    closing: AtomicBool,
+}
+
+/// What a connection waits for between two requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wait {
+    /// There is something to read, or the client has left.
+    Readable,
+    /// It is closed.
+    Over,
+}
+
+impl Connections {
+    /// At most `most`, for this many workers.
+    #[must_use]
+    pub fn new(most: usize, workers: usize) -> Self {
+        Self {
+            most,
+            places: Arc::new(Semaphore::new(most)),
+            idle: (0..workers).map(|_| Idle::default()).collect(),
+        }
+    }
+
+    /// The most that there may be.
+    #[must_use]
+    pub fn most(&self) -> usize {
+        self.most
+    }
+
+    /// Those that there are.
+    #[must_use]
+    pub fn open(&self) -> usize {
+        self.most - self.places.available_permits()
+    }
+
+    /// A place for a connection that has been taken. Where there is none, connections that wait for a request give way, those that have
+    /// waited longest first; where there are none of these, this waits for one to end.
+    pub(super) async fn place(&self, metrics: &Metrics) -> Option<OwnedSemaphorePermit> {
+        if let Ok(place) = self.places.clone().try_acquire_owned() {
+            return Some(place);
+        }
+        metrics.limit_hit(Limit::Connections);
+        for idle in &self.idle {
+            idle.end.notify_one();
+        }
+        // It is never closed.
+        self.places.clone().acquire_owned().await.ok()
+    }
+
+    /// Waits until a request comes, `limit` at the longest, on a worker's connection that has none.
+    pub(super) async fn idle(&self, worker: usize, stream: &mut Spoken, limit: Duration) -> Wait {
+        let Some(idle) = self.idle.get(worker) else {
+            return Wait::Over;
+        };
+        let over = async {
+            let mut end = std::pin::pin!(idle.end.notified());
+            // Before the look, so that an end that comes between is not missed.
+            end.as_mut().enable();
+            if !idle.closing.load(Ordering::Acquire) {
+                let _ = tokio::time::timeout(limit, end).await;
+            }
+        };
+        tokio::select! {
+            biased;
+            () = stream.readable() => Wait::Readable,
+            () = over => Wait::Over,
+        }
+    }
+
+    /// Ends a worker's connections that wait for a request, now and from now on.
+    pub(super) fn close_idle(&self, worker: usize) {
+        if let Some(idle) = self.idle.get(worker) {
+            idle.closing.store(true, Ordering::Release);
+            idle.end.notify_waiters();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_scarcer_of_files_and_memory_decides() {
+        const MIB: u64 = 1024 * 1024;
+        assert_eq!(auto(20_000, None), 9_872);
+        assert_eq!(auto(20_000, Some(256 * MIB)), 1_365);
+        assert_eq!(auto(1_024, Some(256 * MIB)), 384);
+        assert_eq!(auto(u64::MAX, Some(1024 * 1024 * MIB)), 5_592_405);
+        assert_eq!(auto(0, Some(0)), 64);
+        assert!(auto(u64::MAX, None) <= Semaphore::MAX_PERMITS);
+    }
+
+    #[tokio::test]
+    async fn places_are_counted_and_come_back() {
+        let connections = Connections::new(2, 1);
+        let metrics = Metrics::new(1);
+        let one = connections.place(&metrics).await;
+        let two = connections.place(&metrics).await;
+        assert_eq!(connections.open(), 2);
+        assert_eq!(metrics.limit_hits(Limit::Connections), 0);
+        {
+            let third = connections.place(&metrics);
+            tokio::pin!(third);
+            assert!(futures_util::poll!(&mut third).is_pending());
+            assert_eq!(metrics.limit_hits(Limit::Connections), 1);
+            drop(one);
+            assert!(third.await.is_some());
+        }
+        drop(two);
+        assert_eq!(connections.open(), 0);
+    }
+}
