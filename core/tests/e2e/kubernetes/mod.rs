@@ -12,17 +12,25 @@ use serde_yaml::Value;
 
 use self::fields::wrong_in;
 use self::folders::{Kustomization, documents, list, read, root, text};
+use crate::support::certificates::Authority;
 use crate::support::command::{Folder, edgewright};
 
-/// Those that can be applied: they have a configuration.
+/// Where the Secret of an overlay is mounted: in a test its files lie in the configuration's own folder.
+const TLS_SECRET: &str = "/var/run/secrets/edgewright-tls";
+
+/// Those that can be applied, with their configuration in a folder.
 fn wholes() -> Vec<(Kustomization, Folder)> {
     let all = Kustomization::all().into_iter();
     let wholes: Vec<_> = all
         .filter(|one| one.value["kind"] == "Kustomization")
         .map(|one| {
             let folder = Folder::with(&[]);
+            let certificate = Authority::new("of the test").issue(&["gateway.example.com"]);
+            folder.write("tls.crt", &certificate.chain);
+            folder.write("tls.key", &certificate.key);
             for (name, content) in one.configuration() {
-                folder.write(&name, &content);
+                let here = folder.path().to_str().unwrap();
+                folder.write(&name, &content.replace(TLS_SECRET, here));
             }
             (one, folder)
         })
@@ -200,6 +208,34 @@ fn ports_and_probes_are_those_of_the_configuration() {
         assert_eq!(asked["path"], *path);
         assert_eq!(asked["port"], *"health");
     }
+}
+
+#[test]
+fn folders_that_may_be_read_are_mounted() {
+    let mut tried = 0;
+    for (one, _) in wholes() {
+        let settings: toml::Table = one.configuration()["edgewright.toml"].parse().unwrap();
+        let allowed = settings
+            .get("files")
+            .and_then(|files| files["allow"].as_array());
+        let mut mounted = BTreeSet::new();
+        for deployment in one.of_kind("Deployment") {
+            for container in list(&deployment["spec"]["template"]["spec"]["containers"]) {
+                let mounts = list(&container["volumeMounts"]).iter();
+                mounted.extend(mounts.map(|mount| text(&mount["mountPath"]).to_owned()));
+            }
+        }
+        for folder in allowed.into_iter().flatten() {
+            let folder = folder.as_str().unwrap();
+            assert!(
+                mounted.contains(folder),
+                "{}: {folder}",
+                one.folder.display()
+            );
+            tried += 1;
+        }
+    }
+    assert!(tried >= 1, "no folder is allowed anywhere");
 }
 
 /// All labels that the selector asks for are among those of the pods.
