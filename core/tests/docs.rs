@@ -305,7 +305,9 @@ fn programs_in_the_documentation_load() {
 #[test]
 fn settings_for_containers_load_and_listen_outside_of_loopback() {
     let shipped = read("deploy/image/edgewright.toml");
-    let documents = ["docs/operations.md", "docs/kubernetes.md"].map(read).concat();
+    let documents = ["docs/operations.md", "docs/kubernetes.md"]
+        .map(read)
+        .concat();
     let shown = blocks(&documents, "toml");
     assert!(!shown.is_empty());
     for settings in &shown {
