@@ -16,7 +16,7 @@ BENCH := $(TARGET)/release/edgewright-bench
 
 .PHONY: help
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: run
 run: ## installs what is missing, builds, and starts a demo with two upstreams of its own
@@ -90,6 +90,10 @@ pod: ## examples/pod: a gateway with the limits of a small pod, and a load (scri
 pod-test: ## tries examples/pod, with compose where it is, and with docker run
 	IMAGE=$(IMAGE) scripts/pod.sh test
 	IMAGE=$(IMAGE) COMPOSE=none scripts/pod.sh test
+
+.PHONY: kubernetes-test
+kubernetes-test: ## puts deploy/kubernetes together with kubectl (CLUSTER=1 asks a cluster as well, by a dry run)
+	scripts/test-kubernetes.sh
 
 .PHONY: image-test
 image-test: image ## builds the container image and tries it
