@@ -60,6 +60,12 @@ bench-quick: ## the same in two minutes, too short for conclusions
 	$(BENCH_BUILD)
 	$(BENCH) run --rounds 2 --seconds 2 --rate off --json $(TARGET)/bench-quick.json
 
+.PHONY: bench-pod
+bench-pod: ## what a proxy does within the limits of a pod, in containers (10 minutes)
+	@scripts/install.sh bench
+	$(BENCH_BUILD)
+	BINARIES=$(TARGET)/release scripts/bench-pod.sh
+
 .PHONY: bench-hooks
 bench-hooks: ## what a hook costs by itself, and what threads share in it
 	@scripts/install.sh bench
@@ -71,12 +77,6 @@ bench-outage: ## what clients notice of a dying and of a slow target, beside ngi
 	@scripts/install.sh bench
 	$(BENCH_BUILD)
 	$(BENCH) outage --json $(TARGET)/outage.json
-
-.PHONY: bench-pod
-bench-pod: ## what a proxy does within the limits of a pod, in containers (10 minutes)
-	@scripts/install.sh bench
-	$(BENCH_BUILD)
-	BINARIES=$(TARGET)/release scripts/bench-pod.sh
 
 .PHONY: image
 image: ## the container image
