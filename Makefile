@@ -16,7 +16,7 @@ BENCH := $(TARGET)/release/edgewright-bench
 
 .PHONY: help
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: run
 run: ## installs what is missing, builds, and starts a demo with two upstreams of its own
@@ -60,6 +60,12 @@ bench-quick: ## the same in two minutes, too short for conclusions
 	$(BENCH_BUILD)
 	$(BENCH) run --rounds 2 --seconds 2 --rate off --json $(TARGET)/bench-quick.json
 
+.PHONY: bench-pod
+bench-pod: ## what a proxy does within the limits of a pod, in containers (10 minutes)
+	@scripts/install.sh bench
+	$(BENCH_BUILD)
+	BINARIES=$(TARGET)/release scripts/bench-pod.sh
+
 .PHONY: bench-hooks
 bench-hooks: ## what a hook costs by itself, and what threads share in it
 	@scripts/install.sh bench
@@ -71,12 +77,6 @@ bench-outage: ## what clients notice of a dying and of a slow target, beside ngi
 	@scripts/install.sh bench
 	$(BENCH_BUILD)
 	$(BENCH) outage --json $(TARGET)/outage.json
-
-.PHONY: bench-pod
-bench-pod: ## what a proxy does within the limits of a pod, in containers (10 minutes)
-	@scripts/install.sh bench
-	$(BENCH_BUILD)
-	BINARIES=$(TARGET)/release scripts/bench-pod.sh
 
 .PHONY: bench-reload
 bench-reload: ## latency during reloads beside latency without, the time of a reload, and memory over 1,000 (8 minutes)
@@ -96,6 +96,10 @@ pod: ## examples/pod: a gateway with the limits of a small pod, and a load (scri
 pod-test: ## tries examples/pod, with compose where it is, and with docker run
 	IMAGE=$(IMAGE) scripts/pod.sh test
 	IMAGE=$(IMAGE) COMPOSE=none scripts/pod.sh test
+
+.PHONY: kubernetes-test
+kubernetes-test: ## puts deploy/kubernetes together with kubectl (CLUSTER=1 asks a cluster as well, by a dry run)
+	scripts/test-kubernetes.sh
 
 .PHONY: image-test
 image-test: image ## builds the container image and tries it

@@ -28,7 +28,7 @@ pub(super) fn documents(path: &Path) -> Vec<Value> {
 
 /// The elements of a list; none where there is no list.
 pub(super) fn list(value: &Value) -> &[Value] {
-    value.as_sequence().map_or(&[], Vec::as_slice)
+    value.as_sequence().map(Vec::as_slice).unwrap_or_default()
 }
 
 /// The text of a field that has to be there.
