@@ -110,7 +110,7 @@ impl Reloadable for Live {
                 let outcome = Outcome::Loaded {
                     revision: generation.revision.clone(),
                     summary: generation.summary(),
-                    changes: generation.changes_since(&serving),
+                    changes: Box::new(generation.changes_since(&serving)),
                 };
                 let generation = Arc::new(generation);
                 if let Err(error) = self.look_after(&generation, startup_timeout) {
