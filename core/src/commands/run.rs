@@ -220,15 +220,16 @@ fn start(
         );
         let edge = Edge::new(shared.clone(), client);
         let (client, shared) = (edge.client().clone(), shared.clone());
-        let services = server::proxy(&config, edge, threads, kept);
+        let server = server::proxy(&config, edge, threads, kept)?;
         let name = format!("worker-{number}");
-        workers.start_beside(&name, services, move |closing| async move {
+        workers.start(&name, move |closing| async move {
             let background = async {
                 if number == 0 {
-                    background::run(shared.clone(), client.clone(), closing).await;
+                    background::run(shared.clone(), client.clone(), closing.clone()).await;
                 }
             };
-            tokio::join!(background, worker::follow(shared.clone(), client.clone()));
+            let follow = worker::follow(shared.clone(), client.clone());
+            tokio::join!(server.serve(closing.clone()), background, follow);
         })?;
     }
     announce(&config, &lifecycle)?;

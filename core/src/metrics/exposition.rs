@@ -265,6 +265,14 @@ fn requests(metrics: &Metrics, mirrors: usize, families: &mut Families) {
         let refused = metrics.connections_refused(reason) as f64;
         family.add(&[("reason", reason.name())], refused);
     }
+    drop(family);
+    families
+        .family(
+            "edgewright_accept_failures_total",
+            "How often connections had to wait because there were no more open files, or no memory for a socket.",
+            Kind::Counter,
+        )
+        .add(&[], metrics.accept_failures() as f64);
 }
 
 fn reloads(sample: &ReloadSample, families: &mut Families) {

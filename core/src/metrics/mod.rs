@@ -73,6 +73,7 @@ pub const NO_ROUTE: &str = "none";
 #[derive(Debug)]
 struct Worker {
     limits: Padded<[AtomicU64; Limit::ALL.len()]>,
+    accept_failures: AtomicU64,
     refused: [AtomicU64; RefusedConnection::ALL.len()],
 }
 
@@ -121,6 +122,7 @@ impl Metrics {
         let worker = || {
             Arc::new(Worker {
                 limits: Padded([const { AtomicU64::new(0) }; Limit::ALL.len()]),
+                accept_failures: Default::default(),
                 refused: Default::default(),
             })
         };
@@ -221,6 +223,18 @@ impl Metrics {
     /// How often a limit was hit so far.
     pub fn limit_hits(&self, limit: Limit) -> u64 {
         let counters = self.workers.iter().map(|w| &w.limits.0[limit as usize]);
+        counters.map(|n| n.load(Ordering::Relaxed)).sum()
+    }
+
+    /// Counts that a connection had to wait because the process had run out of what it takes.
+    pub(crate) fn accept_failed(&self) {
+        self.worker()
+            .accept_failures
+            .fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn accept_failures(&self) -> u64 {
+        let counters = self.workers.iter().map(|w| &w.accept_failures);
         counters.map(|n| n.load(Ordering::Relaxed)).sum()
     }
 

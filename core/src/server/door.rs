@@ -8,11 +8,10 @@ use std::os::fd::AsRawFd as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use pingora_core::{
-    apps::ServerApp,
+    apps::{HttpServerApp as _, ServerApp as _},
     protocols::{
-        GetSocketDigest as _, SocketDigest, Stream, l4::socket::SocketAddr,
+        GetSocketDigest as _, SocketDigest, http::ServerSession, l4::socket::SocketAddr,
         l4::stream::Stream as Transport,
     },
     server::ShutdownWatch,
@@ -20,7 +19,7 @@ use pingora_core::{
 use pingora_proxy::HttpProxy;
 use tokio::io::AsyncReadExt as _;
 
-use super::spoken::Http2;
+use super::spoken::Spoken;
 use crate::{
     config::{Config, Listener},
     metrics::RefusedConnection,
@@ -34,7 +33,7 @@ use crate::{
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// What is expected on a listener.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Manners {
     /// A header of the PROXY protocol, from a trusted proxy.
     pub(super) proxy_protocol: bool,
@@ -52,37 +51,63 @@ impl Manners {
 }
 
 /// The way into the proxy of a worker, for the listeners with the same manners.
-pub struct Door {
+pub(super) struct Door {
     pub(super) proxy: Arc<HttpProxy<Edge>>,
     pub(super) shared: Arc<Shared>,
     pub(super) client: Arc<Client>,
     pub(super) manners: Manners,
 }
 
-#[async_trait]
-impl ServerApp for Door {
-    async fn process_new(
-        self: &Arc<Self>,
-        stream: Stream,
-        shutdown: &ShutdownWatch,
-    ) -> Option<Stream> {
-        let stream = if self.manners.proxy_protocol || self.manners.http2 {
-            self.open(stream).await?
-        } else {
-            stream
-        };
-        self.proxy.process_new(stream, shutdown).await
-    }
-
-    async fn cleanup(&self) {
-        self.proxy.cleanup().await;
-    }
-}
+/// How long a client may take until it has sent the header of its first request, in seconds. From then on the configuration
+/// says how long it may be idle.
+const FIRST_REQUEST: u64 = 60;
 
 impl Door {
+    /// Serves a connection to its end.
+    pub(super) async fn serve(&self, stream: Transport, shutdown: &ShutdownWatch) {
+        let stream = if self.manners == Manners::default() {
+            Spoken::http1(stream)
+        } else {
+            // Its state is not needed any more when requests come.
+            match Box::pin(self.open(stream)).await {
+                Some(stream) => stream,
+                None => return,
+            }
+        };
+        if stream.is_http2() {
+            self.proxy.process_new(Box::new(stream), shutdown).await;
+        } else {
+            self.serve_http1(stream, shutdown).await;
+        }
+    }
+
+    /// Serves one request after the other. Pingora's own loop does the same, and holds the state of a connection of HTTP/2
+    /// beside it, whatever is spoken.
+    async fn serve_http1(&self, stream: Spoken, shutdown: &ShutdownWatch) {
+        let mut session = ServerSession::new_http1(Box::new(stream));
+        let is_ending = *shutdown.borrow();
+        session.set_keepalive((!is_ending).then_some(FIRST_REQUEST));
+        let options = self.proxy.server_options.as_ref();
+        let uses = options.and_then(|options| options.keepalive_request_limit);
+        session.set_keepalive_reuses_remaining(uses);
+        let mut served = self.proxy.process_new_http(session, shutdown).await;
+        while let Some(reused) = served {
+            let (stream, settings) = reused.consume();
+            let mut session = ServerSession::new_http1(stream);
+            if let Some(settings) = settings {
+                settings.apply_to_session(&mut session);
+            }
+            served = self.proxy.process_new_http(session, shutdown).await;
+        }
+    }
+
+    /// Lets go of connections that wait for a request. Those that have one end after it.
+    pub(super) async fn close(&self) {
+        self.proxy.http_cleanup().await;
+    }
+
     /// `None`: the connection is not served, and closed.
-    async fn open(&self, stream: Stream) -> Option<Stream> {
-        let mut stream = *stream.into_any().downcast::<Transport>().ok()?;
+    async fn open(&self, mut stream: Transport) -> Option<Spoken> {
         // By the worker's handle: the last holder of a generation must not free it here.
         let handle = worker::current(&self.shared.generation, &self.client);
         let config = &handle.config;
@@ -94,15 +119,15 @@ impl Door {
         }
         if self.manners.http2 {
             match speaks_http2(&mut stream, limit).await {
-                Ok(true) => return Some(Box::new(Http2(stream))),
+                Ok(true) => return Some(Spoken::http2(stream)),
                 Ok(false) => {}
                 Err(refused) => return self.refuse(refused),
             }
         }
-        Some(Box::new(stream))
+        Some(Spoken::http1(stream))
     }
 
-    fn refuse(&self, refused: Option<RefusedConnection>) -> Option<Stream> {
+    fn refuse(&self, refused: Option<RefusedConnection>) -> Option<Spoken> {
         if let Some(refused) = refused {
             self.shared.metrics.connection_refused(refused);
             tracing::debug!("refused a connection: {}", refused.name());

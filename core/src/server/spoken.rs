@@ -1,4 +1,4 @@
-//! A connection on which HTTP/2 is spoken, as is known already.
+//! A connection of which is known what is spoken on it.
 
 use std::io;
 use std::pin::Pin;
@@ -7,50 +7,87 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures_util::FutureExt as _;
 use pingora_core::protocols::{
     ALPN, GetProxyDigest, GetSocketDigest, GetTimingDigest, Peek, Shutdown, SocketDigest, Ssl,
     TimingDigest, UniqueID, UniqueIDType, l4::stream::Stream, raw_connect::ProxyDigest,
 };
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, BufWriter, ReadBuf};
 
-/// A connection that tells Pingora that HTTP/2 was agreed upon, as TLS would. All else is the connection's
-/// own.
+/// Bytes that are collected before they are written, so that a header and a short body go together: what fits into a
+/// packet, as Pingora's own. Nothing is collected of what is read: HTTP/1 reads into buffers that are there only as long as
+/// something is read (Pingora's own would be 64 KiB for each connection), HTTP/2 has its own.
+const WRITTEN: usize = 1460;
+
+/// A connection that tells Pingora what was agreed upon, as TLS would. All else is the connection's own.
 #[derive(Debug)]
-pub(super) struct Http2(pub(super) Stream);
+pub(super) struct Spoken {
+    stream: BufWriter<Stream>,
+    http2: bool,
+}
 
-impl Ssl for Http2 {
-    fn selected_alpn_proto(&self) -> Option<ALPN> {
-        Some(ALPN::H2)
+impl Spoken {
+    pub(super) fn http1(stream: Stream) -> Self {
+        Self::new(stream, false)
+    }
+
+    pub(super) fn http2(stream: Stream) -> Self {
+        Self::new(stream, true)
+    }
+
+    pub(super) fn is_http2(&self) -> bool {
+        self.http2
+    }
+
+    fn new(stream: Stream, http2: bool) -> Self {
+        let stream = BufWriter::with_capacity(WRITTEN, stream);
+        Self { stream, http2 }
     }
 }
 
-impl Peek for Http2 {}
+/// A response that breaks off leaves what was written of it here: Pingora only drops the connection.
+impl Drop for Spoken {
+    fn drop(&mut self) {
+        if !self.stream.buffer().is_empty() {
+            // There is nobody who could wait; the system has room for so little, unless the client reads nothing.
+            let _ = self.stream.flush().now_or_never();
+        }
+    }
+}
 
-impl AsyncRead for Http2 {
+impl Ssl for Spoken {
+    fn selected_alpn_proto(&self) -> Option<ALPN> {
+        self.http2.then_some(ALPN::H2)
+    }
+}
+
+impl Peek for Spoken {}
+
+impl AsyncRead for Spoken {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_read(context, buffer)
+        Pin::new(&mut self.stream).poll_read(context, buffer)
     }
 }
 
-impl AsyncWrite for Http2 {
+impl AsyncWrite for Spoken {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.0).poll_write(context, bytes)
+        Pin::new(&mut self.stream).poll_write(context, bytes)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_flush(context)
+        Pin::new(&mut self.stream).poll_flush(context)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_shutdown(context)
+        Pin::new(&mut self.stream).poll_shutdown(context)
     }
 
     fn poll_write_vectored(
@@ -58,57 +95,58 @@ impl AsyncWrite for Http2 {
         context: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.0).poll_write_vectored(context, slices)
+        Pin::new(&mut self.stream).poll_write_vectored(context, slices)
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.0.is_write_vectored()
+        self.stream.is_write_vectored()
     }
 }
 
 #[async_trait]
-impl Shutdown for Http2 {
+impl Shutdown for Spoken {
     async fn shutdown(&mut self) {
-        Shutdown::shutdown(&mut self.0).await;
+        // Writes what was collected; a client that has left needs nothing any more.
+        let _ = self.stream.shutdown().await;
     }
 }
 
-impl UniqueID for Http2 {
+impl UniqueID for Spoken {
     fn id(&self) -> UniqueIDType {
-        self.0.id()
+        self.stream.get_ref().id()
     }
 }
 
-impl GetTimingDigest for Http2 {
+impl GetTimingDigest for Spoken {
     fn get_timing_digest(&self) -> Vec<Option<TimingDigest>> {
-        self.0.get_timing_digest()
+        self.stream.get_ref().get_timing_digest()
     }
 
     fn get_read_pending_time(&self) -> Duration {
-        self.0.get_read_pending_time()
+        self.stream.get_ref().get_read_pending_time()
     }
 
     fn get_write_pending_time(&self) -> Duration {
-        self.0.get_write_pending_time()
+        self.stream.get_ref().get_write_pending_time()
     }
 }
 
-impl GetProxyDigest for Http2 {
+impl GetProxyDigest for Spoken {
     fn get_proxy_digest(&self) -> Option<Arc<ProxyDigest>> {
-        self.0.get_proxy_digest()
+        self.stream.get_ref().get_proxy_digest()
     }
 
     fn set_proxy_digest(&mut self, digest: ProxyDigest) {
-        self.0.set_proxy_digest(digest);
+        self.stream.get_mut().set_proxy_digest(digest);
     }
 }
 
-impl GetSocketDigest for Http2 {
+impl GetSocketDigest for Spoken {
     fn get_socket_digest(&self) -> Option<Arc<SocketDigest>> {
-        self.0.get_socket_digest()
+        self.stream.get_ref().get_socket_digest()
     }
 
     fn set_socket_digest(&mut self, digest: SocketDigest) {
-        self.0.set_socket_digest(digest);
+        self.stream.get_mut().set_socket_digest(digest);
     }
 }

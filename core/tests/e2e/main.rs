@@ -54,6 +54,7 @@ mod instances;
 mod jwt_traps;
 mod keepalive_churn;
 mod key_sets;
+mod kubernetes;
 mod limits;
 mod load_time_values;
 mod long_lived;

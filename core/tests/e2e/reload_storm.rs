@@ -32,7 +32,7 @@ fn program(number: usize) -> String {
         route("/version").respond(200, VERSION);
         route("/{*rest}").on_request(mark).on_response(|req, res| res.set_header("x-v", VERSION)).to("web");
     "#;
-    own + &routes + served
+    [own.as_str(), routes.as_str(), served].concat()
 }
 
 /// Resident memory in KiB once the allocator has given back what it gives back.
