@@ -9,6 +9,7 @@ use crate::{
     admin::{Operations, ReloadAnswer},
     config::Config,
     dns::Resolver,
+    generation::Generation,
     health::Health,
     jwks::KeySets,
     lifecycle::Lifecycle,
@@ -49,6 +50,15 @@ impl Live {
             last: Some(last),
             started_with,
         }
+    }
+
+    /// Has the key sets of `generation` fetched, waiting for them at most for `wait`, and its targets checked, and
+    /// those of no other.
+    fn look_after(&self, generation: &Arc<Generation>, wait: Duration) -> Result<(), String> {
+        let sets = self.source.key_sets.serve(generation, wait);
+        sets.map_err(|error| format!("key sets can't be fetched: {error}"))?;
+        let health = self.health.serve(generation);
+        health.map_err(|error| format!("targets can't be checked: {error}"))
     }
 }
 
@@ -101,19 +111,13 @@ impl Reloadable for Live {
                 let outcome = Outcome::Loaded {
                     revision: generation.revision.clone(),
                     summary: generation.summary(),
-                    changes: generation.changes_since(&serving),
+                    changes: Box::new(generation.changes_since(&serving)),
                 };
                 let generation = Arc::new(generation);
-                let sets = &self.source.key_sets;
-                if let Err(error) = sets.serve(&generation, startup_timeout) {
-                    return Outcome::Failed {
-                        errors: vec![Diagnostic::error(format!(
-                            "key sets can't be fetched: {error}"
-                        ))],
-                    };
-                }
-                if let Err(error) = self.health.serve(&generation) {
-                    let error = format!("targets can't be checked: {error}");
+                if let Err(error) = self.look_after(&generation, startup_timeout) {
+                    // No thread could be made. What serves is looked after again, as far as that goes.
+                    self.source.resolver.configure(&serving.config.dns);
+                    let _ = self.look_after(&serving, Duration::ZERO);
                     return Outcome::Failed {
                         errors: vec![Diagnostic::error(error)],
                     };

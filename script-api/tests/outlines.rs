@@ -17,17 +17,16 @@ const ALL: &str = r#"
 const KEYS = table("keys.json");
 const GOLD = rate(100, "1m");
 const OFFICE = cidr(["10.0.0.0/8"]);
-const KEY = "0123456789abcdef0123456789abcdef";
 fn gate(req) { if KEYS.get(req.header("k")) == () { return respond(401); } }
 route("/all/{id}")
     .methods(["GET", "POST"]).if_header("x-a", "b").if_query("q").from(OFFICE)
     .allow(OFFICE).max_body("1KiB").limit(GOLD).concurrency(5)
-    .basic_auth(htpasswd(#{ "a": "$2y$04$abcdefghijklmnopqrstuuW1p8U1g0gQnqlQ0yB8Jb0l9l3QyK2e6" }))
+    .basic_auth(#{ "a": "$2y$05$abcdefghijklmnopqrstuuQbLfdQZSxZ9gjhA5V9o8Tyc6aQRO0Qi" })
     .on_request(gate).on_request(|req| req.set_header("x-key", KEYS.get("k-alice")))
     .on_response(|req, res| res.set_header("x", "y"))
     .on_log(|req, res| log("info", "x"))
     .rewrite("/{id}").timeout("3s").set_header("x-b", "c").set_response_header("x-d", "e")
-    .compress().mirror("canary").sticky("who", #{ key: KEY })
+    .compress().mirror("canary", 10).sticky("who", #{ ttl: "1h" })
     .to(#{ web: 90, api: 10 });
 route("/token").jwt(#{ algorithm: "HS256", secret: "0123456789abcdef0123456789abcdef", audience: ["a", "b", "c"], issuer: ["x", "y"] }).to("api");
 route("/plain").to("web");
@@ -79,7 +78,7 @@ fn whatever_a_route_says_counts() {
         (r#".timeout("3s")"#, r#".timeout("4s")"#),
         (r#".set_header("x-b", "c")"#, r#".add_header("x-b", "c")"#),
         (".compress()", ""),
-        (r#".mirror("canary")"#, r#".mirror("admin")"#),
+        (r#".mirror("canary", 10)"#, r#".mirror("admin", 10)"#),
         (r#".sticky("who""#, r#".sticky("which""#),
         ("web: 90, api: 10", "web: 91, api: 10"),
         ("web: 90, api: 10", "web: 90, admin: 10"),

@@ -59,7 +59,7 @@ pub enum Outcome {
         /// What it holds, for the log line: `routes=12 pools=3`.
         summary: String,
         /// What is different from the revision before.
-        changes: Changes,
+        changes: Box<Changes>,
     },
     /// The files were refused; the earlier revision keeps serving.
     Failed {

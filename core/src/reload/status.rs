@@ -102,7 +102,7 @@ impl ReloadStatus {
             result: outcome.kind(),
             duration: duration.as_secs_f64(),
             changes: match outcome {
-                Outcome::Loaded { changes, .. } => Some(changes.clone()),
+                Outcome::Loaded { changes, .. } => Some(Changes::clone(changes)),
                 _ => None,
             },
         });

@@ -189,7 +189,7 @@ impl<T: Reloadable> Worker<T> {
             Outcome::Loaded {
                 summary, changes, ..
             } => {
-                let Changes { routes, pools, .. } = changes;
+                let Changes { routes, pools, .. } = &**changes;
                 tracing::info!(
                     "reloaded revision={serving} {summary} changed: routes {routes}, pools {pools}, {changes}"
                 );

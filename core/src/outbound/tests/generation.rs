@@ -6,6 +6,7 @@ use crate::generation::Generation;
 use crate::jwks::KeySets;
 use crate::source::Source;
 use edgewright_script::{
+    engine::Verdict,
     program::{Destination, PoolId},
     state::StateStore,
 };
@@ -14,8 +15,16 @@ const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 /// A generation with one pool.
 fn generation(caller: &Caller, target: SocketAddr) -> (Generation, PoolId) {
-    let folder = tempfile::tempdir().unwrap();
     let program = format!("pool(\"auth\", [\"{target}\"]);\nroute(\"/\").to(\"auth\");\n");
+    let generation = generation_of(caller, &program);
+    let Destination::Pool(pool) = generation.program.routes[0].destination else {
+        panic!("not a pool");
+    };
+    (generation, pool)
+}
+
+fn generation_of(caller: &Caller, program: &str) -> Generation {
+    let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("routes.rhai"), program).unwrap();
     let source = Source {
         path: folder.path().to_owned(),
@@ -31,11 +40,7 @@ fn generation(caller: &Caller, target: SocketAddr) -> (Generation, PoolId) {
         )),
     };
     let compiled = source.compile().unwrap();
-    let generation = source.generation(compiled, None).unwrap();
-    let Destination::Pool(pool) = generation.program.routes[0].destination else {
-        panic!("not a pool");
-    };
-    (generation, pool)
+    source.generation(compiled, None).unwrap()
 }
 
 #[tokio::test]
@@ -99,6 +104,31 @@ async fn a_call_can_be_made_on_a_workers_runtime() {
     // It lies in the future of each request, also of those that call nobody.
     assert!(size_of_val(&reply) < 1024, "{}", size_of_val(&reply));
     assert_eq!(body(in_time(reply).await), "ok");
+}
+
+/// The worker's interpreter holds the program, and there may be no further request or reload for hours.
+#[tokio::test]
+async fn a_program_goes_with_its_last_request() {
+    let caller = Caller::new();
+    let hooked = "route(\"/\").on_request(|req| ()).respond(200, \"ok\");";
+    let old = generation_of(&caller, hooked);
+    let new = generation_of(&caller, hooked);
+    let program = Arc::downgrade(&old.program);
+    let client = Arc::new(caller.client);
+    let shared = arc_swap::ArcSwap::from_pointee(old);
+    let request = crate::worker::current(&shared, &client);
+    let hook = request.program.routes[0].on_request[0];
+    drop(crate::worker::start::<Verdict>(&request, hook).unwrap());
+    shared.store(Arc::new(new));
+    drop(crate::worker::current(&shared, &client));
+    assert!(program.strong_count() > 0, "the request has it");
+    drop(request);
+    in_time(async {
+        while program.strong_count() > 0 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
 }
 
 #[tokio::test]

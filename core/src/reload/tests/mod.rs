@@ -129,7 +129,7 @@ impl Reloadable for Target {
                 Outcome::Loaded {
                     revision: revision(content),
                     summary: format!("bytes={}", content.len()),
-                    changes,
+                    changes: Box::new(changes),
                 }
             }
         }
