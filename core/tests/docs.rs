@@ -335,7 +335,12 @@ fn metrics_in(text: &str, quote: char) -> BTreeSet<String> {
 
 #[test]
 fn every_metric_is_listed() {
-    let files = ["exposition.rs", "exposition/failures.rs", "health.rs"];
+    let files = [
+        "exposition.rs",
+        "exposition/failures.rs",
+        "exposition/tls.rs",
+        "health.rs",
+    ];
     let code = files.map(|file| read(&format!("core/src/metrics/{file}")));
     let code = metrics_in(&code.concat(), '"');
     assert!(code.len() > 20, "{code:?}");

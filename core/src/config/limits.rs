@@ -29,6 +29,9 @@ pub struct Limits {
     pub request_read_timeout: Duration,
     /// `response_write_timeout`: for each write to the client; 1 ms to 7 days. Default 60 s.
     pub response_write_timeout: Duration,
+    /// `tls_handshake_timeout`: for the whole handshake of a TLS listener; 1 ms to 7 days. Default 10 s: honest
+    /// clients take three round trips.
+    pub tls_handshake_timeout: Duration,
     /// `password_checks`: passwords that are verified at a time in the whole process, those that wait
     /// for their turn included; 1 to 10,000. Default 64: half of the CPUs verify, and each takes up
     /// to a quarter of a second.
@@ -49,6 +52,7 @@ impl Default for Limits {
             keepalive_timeout: Duration::from_secs(75),
             request_read_timeout: Duration::from_secs(30),
             response_write_timeout: Duration::from_secs(60),
+            tls_handshake_timeout: Duration::from_secs(10),
             password_checks: 64,
             mirrors: 64,
         }

@@ -74,6 +74,8 @@ pub const NO_ROUTE: &str = "none";
 struct Worker {
     limits: Padded<[AtomicU64; Limit::ALL.len()]>,
     refused: [AtomicU64; RefusedConnection::ALL.len()],
+    /// Handshakes of TLS: failed, done.
+    handshakes: [AtomicU64; 2],
 }
 
 /// A request being served; dropping it says that the request is done, wherever that happens.
@@ -121,6 +123,7 @@ impl Metrics {
             Arc::new(Worker {
                 limits: Padded([const { AtomicU64::new(0) }; Limit::ALL.len()]),
                 refused: Default::default(),
+                handshakes: Default::default(),
             })
         };
         Self {
@@ -214,6 +217,19 @@ impl Metrics {
 
     fn connections_refused(&self, reason: RefusedConnection) -> u64 {
         let counters = self.workers.iter().map(|w| &w.refused[reason as usize]);
+        counters.map(|n| n.load(Ordering::Relaxed)).sum()
+    }
+
+    /// Counts one handshake of TLS with a client that has begun to speak, or said nothing in time.
+    pub(crate) fn tls_handshake(&self, done: bool) {
+        self.worker().handshakes[usize::from(done)].fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn tls_handshakes(&self, done: bool) -> u64 {
+        let counters = self
+            .workers
+            .iter()
+            .map(|w| &w.handshakes[usize::from(done)]);
         counters.map(|n| n.load(Ordering::Relaxed)).sum()
     }
 

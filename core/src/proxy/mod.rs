@@ -7,6 +7,7 @@
 
 mod admit;
 mod affinity;
+mod agreed;
 mod attempts;
 mod auth;
 mod bodies;
@@ -53,6 +54,7 @@ use pingora_http::{RequestHeader, ResponseHeader};
 use pingora_proxy::{FailToProxy, ProxyHttp, Session};
 use tokio::sync::Notify;
 
+pub(crate) use agreed::Agreed;
 pub(crate) use auth::{ForwardAnswers, verify_password};
 pub(crate) use bodies::kept_bytes;
 pub(crate) use client::is_trusted;

@@ -18,7 +18,7 @@ use http::{HeaderName, HeaderValue, StatusCode, Version};
 use pingora_http::{RequestHeader, ResponseHeader};
 use pingora_proxy::Session;
 
-use super::{client, context::State, hooks::Body, path};
+use super::{agreed::Agreed, client, context::State, hooks::Body, path};
 use crate::{generation::Generation, pools::Picked};
 
 /// A request while a hook runs.
@@ -203,12 +203,11 @@ impl Request for RequestView<'_> {
 
     fn tls(&self) -> Option<Tls<'_>> {
         let tls = self.session.digest()?.ssl_digest.as_ref()?;
+        let agreed: &Agreed = tls.extension.get()?;
         Some(Tls {
-            version: &tls.version,
-            cipher: &tls.cipher,
-            client_organization: tls.organization.as_deref(),
-            client_serial: tls.serial_number.as_deref(),
-            client_digest: &tls.cert_digest,
+            version: agreed.version,
+            cipher: &agreed.cipher,
+            sni: agreed.sni.as_deref(),
         })
     }
 

@@ -1,9 +1,11 @@
-//! What a connection says before its first request: a header of the PROXY protocol, the preface of HTTP/2.
+//! What a connection says before its first request: a header of the PROXY protocol, the handshake of TLS, the preface
+//! of HTTP/2.
 //!
 //! Pingora has no place for the first on listeners without TLS (pingora #132), and waits without a limit
 //! for the second, with requests of HTTP/1 shorter than it (`HttpServerOptions::h2c`). So both are read
 //! here, before Pingora gets the connection: within a time limit, and no further than it takes to tell.
 
+use std::net;
 use std::os::fd::AsRawFd as _;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +22,7 @@ use pingora_core::{
 use pingora_proxy::HttpProxy;
 use tokio::io::AsyncReadExt as _;
 
-use super::spoken::Http2;
+use super::{handshake, spoken::Http2};
 use crate::{
     config::{Config, Listener},
     metrics::RefusedConnection,
@@ -36,7 +38,9 @@ const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 pub(super) struct Manners {
     /// A header of the PROXY protocol, from a trusted proxy.
     pub(super) proxy_protocol: bool,
-    /// HTTP/2 with prior knowledge, beside HTTP/1.1.
+    /// TLS, with what every generation has for the listener at this address.
+    pub(super) tls: Option<net::SocketAddr>,
+    /// HTTP/2 with prior knowledge, beside HTTP/1.1; never with TLS.
     pub(super) http2: bool,
 }
 
@@ -44,7 +48,8 @@ impl Manners {
     pub(super) fn of(listener: &Listener) -> Self {
         Self {
             proxy_protocol: listener.proxy_protocol,
-            http2: listener.http2,
+            tls: listener.tls.as_ref().map(|_| listener.address),
+            http2: listener.http2 && listener.tls.is_none(),
         }
     }
 }
@@ -63,7 +68,8 @@ impl ServerApp for Door {
         stream: Stream,
         shutdown: &ShutdownWatch,
     ) -> Option<Stream> {
-        let stream = if self.manners.proxy_protocol || self.manners.http2 {
+        let manners = self.manners;
+        let stream = if manners.proxy_protocol || manners.tls.is_some() || manners.http2 {
             self.open(stream).await?
         } else {
             stream
@@ -88,6 +94,12 @@ impl Door {
         {
             return self.refuse(refused);
         }
+        if let Some(address) = self.manners.tls {
+            let limit = config.limits.tls_handshake_timeout;
+            // A client that says nothing keeps no generation alive.
+            drop(generation);
+            return self.encrypt(stream, address, limit).await;
+        }
         if self.manners.http2 {
             match speaks_http2(&mut stream, limit).await {
                 Ok(true) => return Some(Box::new(Http2(stream))),
@@ -96,6 +108,29 @@ impl Door {
             }
         }
         Some(Box::new(stream))
+    }
+
+    /// The same connection with TLS.
+    async fn encrypt(
+        &self,
+        stream: Transport,
+        address: net::SocketAddr,
+        limit: Duration,
+    ) -> Option<Stream> {
+        let shared = &self.shared;
+        let settings = || shared.generation.load().tls.server(address).cloned();
+        match handshake::shake(stream, limit, settings).await {
+            Ok(stream) => {
+                shared.metrics.tls_handshake(true);
+                Some(stream)
+            }
+            Err(refused) => {
+                if refused.is_some() {
+                    shared.metrics.tls_handshake(false);
+                }
+                self.refuse(refused)
+            }
+        }
     }
 
     fn refuse(&self, refused: Option<RefusedConnection>) -> Option<Stream> {
@@ -174,7 +209,7 @@ async fn speaks_http2(
 }
 
 /// Reads what is there, or waits for it; up to `most` bytes in all.
-async fn more(
+pub(super) async fn more(
     stream: &mut Transport,
     bytes: &mut Vec<u8>,
     most: usize,

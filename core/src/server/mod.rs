@@ -9,6 +9,7 @@
 //! address is taken.
 
 mod door;
+mod handshake;
 mod spoken;
 
 use std::{collections::BTreeMap, sync::Arc, thread, time::Duration};
