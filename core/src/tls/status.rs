@@ -17,7 +17,7 @@ pub struct CertificateStatus {
     /// The file, as the settings name it.
     file: String,
     /// The host names and addresses that it is for; none when nothing is shown.
-    names: Vec<String>,
+    pub(super) names: Vec<String>,
     /// The kind of its key.
     key: Option<&'static str>,
     /// When it begins to count, in seconds since the epoch.

@@ -27,6 +27,7 @@ pub mod ports;
 pub mod proxy;
 pub mod service;
 pub mod skip;
+pub mod tls_client;
 pub mod tls_server;
 pub mod upstream;
 pub mod wait;

@@ -1,6 +1,5 @@
 //! What scripts can do with `req`.
 
-use data_encoding::HEXLOWER;
 use http::HeaderName;
 use rhai::{Array, Dynamic, Engine, ImmutableString, Map};
 

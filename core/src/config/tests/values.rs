@@ -76,6 +76,7 @@ keepalive_requests = 7
 keepalive_timeout = "1m 1s"
 request_read_timeout = "4s"
 response_write_timeout = "5s"
+tls_handshake_timeout = "6s"
 password_checks = 7
 mirrors = 9
 
@@ -209,6 +210,7 @@ fn every_key_reaches_the_model() {
             keepalive_timeout: seconds(61),
             request_read_timeout: seconds(4),
             response_write_timeout: seconds(5),
+            tls_handshake_timeout: seconds(6),
             password_checks: 7,
             mirrors: 9,
         },
