@@ -254,6 +254,7 @@ fn programs_in_the_documentation_load() {
         "docs/bodies.md",
         "docs/limits-and-access.md",
         "docs/state-and-background.md",
+        "docs/tls.md",
         "docs/upstreams.md",
     ] {
         // A block that begins with the name of a file is that file, for the blocks behind it.

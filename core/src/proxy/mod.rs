@@ -7,7 +7,6 @@
 
 mod admit;
 mod affinity;
-mod agreed;
 mod attempts;
 mod auth;
 mod bodies;
@@ -54,7 +53,6 @@ use pingora_http::{RequestHeader, ResponseHeader};
 use pingora_proxy::{FailToProxy, ProxyHttp, Session};
 use tokio::sync::Notify;
 
-pub(crate) use agreed::Agreed;
 pub(crate) use auth::{ForwardAnswers, verify_password};
 pub(crate) use bodies::kept_bytes;
 pub(crate) use client::is_trusted;

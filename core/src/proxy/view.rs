@@ -18,7 +18,7 @@ use http::{HeaderName, HeaderValue, StatusCode, Version};
 use pingora_http::{RequestHeader, ResponseHeader};
 use pingora_proxy::Session;
 
-use super::{agreed::Agreed, client, context::State, hooks::Body, path};
+use super::{client, context::State, hooks::Body, path};
 use crate::{generation::Generation, pools::Picked};
 
 /// A request while a hook runs.
@@ -203,11 +203,11 @@ impl Request for RequestView<'_> {
 
     fn tls(&self) -> Option<Tls<'_>> {
         let tls = self.session.digest()?.ssl_digest.as_ref()?;
-        let agreed: &Agreed = tls.extension.get()?;
         Some(Tls {
-            version: agreed.version,
-            cipher: &agreed.cipher,
-            sni: agreed.sni.as_deref(),
+            version: &tls.version,
+            cipher: &tls.cipher,
+            // Where `server::encrypted` puts it.
+            sni: tls.organization.as_deref(),
         })
     }
 

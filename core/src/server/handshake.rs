@@ -1,24 +1,18 @@
 //! The handshake of TLS, before Pingora gets the connection.
 //!
-//! It is Pingora's own, with the settings of the generation in force; Pingora's listeners would take theirs once, at
-//! the start, and wait for a silent client for 60 s.
+//! Pingora's listeners take their settings once, at the start, and wait for a silent client for 60 s. Here they are those
+//! of the generation in force, and the whole has a limit.
 
-use std::{any::Any, borrow::Cow, io, sync::Arc, time::Duration};
+use std::{io, sync::Arc, time::Duration};
 
-use async_trait::async_trait;
 use pingora_core::{
-    listeners::{TlsAccept, tls::Acceptor},
-    protocols::{
-        Stream,
-        l4::stream::Stream as Transport,
-        tls::{TlsRef, server::handshake_with_callback},
-    },
-    tls::ServerConfig,
+    protocols::{Stream, l4::stream::Stream as Transport},
+    tls::{ServerConfig, TlsAcceptor},
 };
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use super::door::more;
-use crate::{metrics::RefusedConnection, proxy::Agreed};
+use super::{door::more, encrypted::Encrypted};
+use crate::metrics::RefusedConnection;
 
 /// The content type of a record that holds a handshake (RFC 8446 section 5.1): the first byte that a client sends.
 const HANDSHAKE: u8 = 22;
@@ -60,12 +54,11 @@ async fn begin(
     stream.rewind(&bytes);
     // A listener with TLS has settings in every generation.
     let settings = settings().ok_or(None)?;
-    let acceptor = Acceptor::from_server_config(settings);
-    match handshake_with_callback(&acceptor, stream, &Noted).await {
-        Ok(stream) => Ok(Box::new(stream)),
+    match TlsAcceptor::from(settings).accept(stream).await {
+        Ok(stream) => Ok(Box::new(Encrypted::new(stream))),
         Err(error) => {
             tracing::debug!("TLS handshake: {error}");
-            Err(reason(error.root_cause().downcast_ref()))
+            Err(reason(&error))
         }
     }
 }
@@ -83,8 +76,7 @@ async fn farewell(mut stream: Transport) {
 }
 
 /// Why a handshake failed, from what the TLS stack says.
-fn reason(error: Option<&io::Error>) -> Option<RefusedConnection> {
-    let error = error?;
+fn reason(error: &io::Error) -> Option<RefusedConnection> {
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
     match inner {
         Some(rustls::Error::AlertReceived(_)) => Some(RefusedConnection::TlsAlert),
@@ -95,35 +87,6 @@ fn reason(error: Option<&io::Error>) -> Option<RefusedConnection> {
         None if error.kind() == io::ErrorKind::UnexpectedEof => Some(RefusedConnection::Cut),
         // The connection broke.
         None => None,
-    }
-}
-
-/// Keeps what was agreed upon with the connection.
-struct Noted;
-
-#[async_trait]
-impl TlsAccept for Noted {
-    async fn handshake_complete_callback(
-        &self,
-        tls: &TlsRef,
-    ) -> Option<Arc<dyn Any + Send + Sync>> {
-        Some(Arc::new(Agreed {
-            version: match tls.version()? {
-                "TLSv1_2" => "TLSv1.2",
-                "TLSv1_3" => "TLSv1.3",
-                other => other,
-            },
-            cipher: iana(tls.current_cipher_name()?),
-            sni: tls.server_name().map(Into::into),
-        }))
-    }
-}
-
-/// The name of a cipher suite in the registry of IANA: the TLS stack marks those of TLS 1.3.
-fn iana(cipher: &'static str) -> Cow<'static, str> {
-    match cipher.strip_prefix("TLS13_") {
-        Some(rest) => format!("TLS_{rest}").into(),
-        None => cipher.into(),
     }
 }
 
@@ -142,17 +105,10 @@ mod tests {
     }
 
     #[test]
-    fn ciphers_have_their_registered_names() {
-        assert_eq!(iana("TLS13_AES_128_GCM_SHA256"), "TLS_AES_128_GCM_SHA256");
-        let older = "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256";
-        assert_eq!(iana(older), older);
-    }
-
-    #[test]
     fn failures_have_their_reasons() {
         let of = |error: rustls::Error| {
             let error = io::Error::new(io::ErrorKind::InvalidData, error);
-            reason(Some(&error)).map(RefusedConnection::name)
+            reason(&error).map(RefusedConnection::name)
         };
         let alert = rustls::AlertDescription::UnknownCA;
         assert_eq!(of(rustls::Error::AlertReceived(alert)), Some("tls_alert"));
@@ -160,7 +116,8 @@ mod tests {
         assert_eq!(of(older.into()), Some("tls_incompatible"));
         assert_eq!(of(rustls::Error::DecryptError), Some("tls_invalid"));
         let cut = io::Error::from(io::ErrorKind::UnexpectedEof);
-        assert_eq!(reason(Some(&cut)), Some(RefusedConnection::Cut));
-        assert_eq!(reason(None), None);
+        assert_eq!(reason(&cut), Some(RefusedConnection::Cut));
+        let broken = io::Error::from(io::ErrorKind::ConnectionReset);
+        assert_eq!(reason(&broken), None);
     }
 }

@@ -9,6 +9,7 @@
 //! address is taken.
 
 mod door;
+mod encrypted;
 mod handshake;
 mod spoken;
 
