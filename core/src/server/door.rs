@@ -1,9 +1,10 @@
 //! What a connection says before its first request: a header of the PROXY protocol, the handshake of TLS, the preface
 //! of HTTP/2.
 //!
-//! Pingora has no place for the first on listeners without TLS (pingora #132), and waits without a limit
-//! for the second, with requests of HTTP/1 shorter than it (`HttpServerOptions::h2c`). So both are read
-//! here, before Pingora gets the connection: within a time limit, and no further than it takes to tell.
+//! Pingora has no place for the first on listeners without TLS (pingora #132), makes the second with settings that can't
+//! change, and waits without a limit for the third, with requests of HTTP/1 shorter than it
+//! (`HttpServerOptions::h2c`). So all are read here, before Pingora gets the connection: within a time limit, and no
+//! further than it takes to tell.
 
 use std::net;
 use std::os::fd::AsRawFd as _;
@@ -31,7 +32,7 @@ use crate::{
 };
 
 /// RFC 9113 section 3.4.
-const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+pub(super) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// What is expected on a listener.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

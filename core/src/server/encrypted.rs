@@ -11,6 +11,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use pingora_core::protocols::{
     ALPN, GetProxyDigest, GetSocketDigest, GetTimingDigest, Peek, Shutdown, SocketDigest, Ssl,
     TimingDigest, UniqueID, UniqueIDType, l4::stream::Stream, raw_connect::ProxyDigest,
@@ -24,6 +25,8 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, ReadBuf};
 pub(super) struct Encrypted {
     tls: ServerTlsStream<Stream>,
     digest: Arc<SslDigest>,
+    /// What was read, and is to be read again.
+    again: Bytes,
 }
 
 impl Encrypted {
@@ -41,8 +44,14 @@ impl Encrypted {
         );
         Self {
             digest: Arc::new(digest),
+            again: Bytes::new(),
             tls,
         }
+    }
+
+    /// Has these bytes read again, before all others.
+    pub(super) fn rewind(&mut self, bytes: Vec<u8>) {
+        self.again = bytes.into();
     }
 
     fn transport(&self) -> &Stream {
@@ -104,6 +113,11 @@ impl AsyncRead for Encrypted {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        if !self.again.is_empty() {
+            let length = buffer.remaining().min(self.again.len());
+            buffer.put_slice(&self.again.split_to(length));
+            return Poll::Ready(Ok(()));
+        }
         self.pinned().poll_read(context, buffer)
     }
 }

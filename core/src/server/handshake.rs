@@ -6,12 +6,15 @@
 use std::{io, sync::Arc, time::Duration};
 
 use pingora_core::{
-    protocols::{Stream, l4::stream::Stream as Transport},
+    protocols::{ALPN, Ssl as _, Stream, l4::stream::Stream as Transport},
     tls::{ServerConfig, TlsAcceptor},
 };
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use super::{door::more, encrypted::Encrypted};
+use super::{
+    door::{PREFACE, more},
+    encrypted::Encrypted,
+};
 use crate::metrics::RefusedConnection;
 
 /// The content type of a record that holds a handshake (RFC 8446 section 5.1): the first byte that a client sends.
@@ -26,7 +29,7 @@ const PLAIN: &[u8] =
 /// is closed takes the answer with it.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// Shakes hands within `limit`. `settings` is asked once the client has begun to speak.
+/// Shakes hands within `limit`, the preface of HTTP/2 included where that is agreed upon. `settings` is asked once the client has begun to speak.
 ///
 /// `Err`: the reason, or none when there was nothing to refuse.
 pub(super) async fn shake(
@@ -55,12 +58,40 @@ async fn begin(
     // A listener with TLS has settings in every generation.
     let settings = settings().ok_or(None)?;
     match TlsAcceptor::from(settings).accept(stream).await {
-        Ok(stream) => Ok(Box::new(Encrypted::new(stream))),
+        Ok(stream) => {
+            let mut stream = Encrypted::new(stream);
+            expect_preface(&mut stream).await?;
+            Ok(Box::new(stream))
+        }
         Err(error) => {
             tracing::debug!("TLS handshake: {error}");
             Err(reason(&error))
         }
     }
+}
+
+/// Where HTTP/2 was agreed upon, waits for what it begins with: Pingora would wait without a limit.
+async fn expect_preface(stream: &mut Encrypted) -> Result<(), Option<RefusedConnection>> {
+    if !matches!(stream.selected_alpn_proto(), Some(ALPN::H2)) {
+        return Ok(());
+    }
+    let mut bytes = Vec::with_capacity(PREFACE.len());
+    while bytes.len() < PREFACE.len() {
+        let mut piece = [0; PREFACE.len()];
+        let room = PREFACE.len() - bytes.len();
+        match stream.read(&mut piece[..room]).await {
+            // Who only wants to see the certificate leaves like this.
+            Ok(0) if bytes.is_empty() => return Err(None),
+            Ok(0) => return Err(Some(RefusedConnection::Cut)),
+            Ok(read) => bytes.extend_from_slice(&piece[..read]),
+            Err(error) => return Err(reason(&error)),
+        }
+        if !PREFACE.starts_with(&bytes) {
+            return Err(Some(RefusedConnection::TlsInvalid));
+        }
+    }
+    stream.rewind(bytes);
+    Ok(())
 }
 
 async fn farewell(mut stream: Transport) {

@@ -14,10 +14,7 @@ use std::{collections::BTreeMap, fmt, net::SocketAddr, sync::Arc};
 
 use edgewright_script::diagnostic::{Diagnostic, Diagnostics};
 use pingora_core::tls::{ServerConfig, version};
-use rustls::{
-    crypto::ring,
-    server::{NoServerSessionStorage, ProducesTickets},
-};
+use rustls::{crypto::ring, server::NoServerSessionStorage};
 use sha2::{Digest as _, Sha256};
 
 use crate::{
@@ -198,10 +195,6 @@ fn server(
     // Tickets only, which all workers understand and nobody has to keep. Their keys change every six hours, and with
     // these settings.
     server.session_storage = Arc::new(NoServerSessionStorage {});
-    server.ticketer = ticketer()?;
+    server.ticketer = ring::Ticketer::new()?;
     Ok(server)
-}
-
-fn ticketer() -> Result<Arc<dyn ProducesTickets>, rustls::Error> {
-    ring::Ticketer::new()
 }

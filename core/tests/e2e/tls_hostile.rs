@@ -100,6 +100,20 @@ fn the_handshake_has_a_limit_as_a_whole() {
 }
 
 #[test]
+fn who_agrees_to_http_2_has_to_begin_with_it() {
+    let proxy = listening("[limits]\ntls_handshake_timeout = \"1s\"");
+    let tunnel = asking_for("a.test").alpn(&["h2"]).to(proxy.address());
+    let mut silent = Connection::open(tunnel.address()).unwrap();
+    assert!(silent.closed_within(SOON));
+    assert_eq!(refused(&proxy, "late"), 1.0);
+    let mut other = Connection::open(tunnel.address()).unwrap();
+    other.write(&get("/").bytes()).unwrap();
+    assert!(other.closed_within(SOON));
+    assert_eq!(refused(&proxy, "tls_invalid"), 1.0);
+    assert_eq!(tunnel.met().len(), 2, "the handshakes themselves were done");
+}
+
+#[test]
 fn a_crowd_that_says_nothing_is_not_in_the_way() {
     let proxy = listening("[server]\nthreads = 1\n[limits]\ntls_handshake_timeout = \"60s\"");
     let crowd: Vec<TcpStream> = (0..200)
