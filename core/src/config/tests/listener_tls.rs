@@ -216,7 +216,7 @@ fn the_table_is_checked() {
         ),
         (
             "certificates = [{ cert = \"a\", key = \"b\" }, { cert = \"a\", key = \"c\" }]",
-            "4:54: `a` is there already",
+            "4:53: `a` is there already",
         ),
         ("min_version = \"1.1\"", "unknown value `1.1`"),
         (

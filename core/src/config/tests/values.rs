@@ -300,8 +300,8 @@ fn mistakes_have_a_place_and_a_way_out() {
             "1:2: unknown key `listener` (did you mean `listeners`?)",
         ),
         (
-            "[[listeners]]\naddress = \"0.0.0.0:1\"\n[listeners.tls]\n",
-            "3:12: unknown key `tls` (the keys here are `address`, `http2`, `proxy_protocol`)",
+            "[[listeners]]\naddress = \"0.0.0.0:1\"\n[listeners.ssl]\n",
+            "3:12: unknown key `ssl` (the keys here are `address`, `http2`, `proxy_protocol`, `tls`)",
         ),
         (
             "[pools.web]\ntargets = [\"a:1\"]\n[pools.web.helth]\npath = \"/\"",
