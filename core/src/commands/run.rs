@@ -17,7 +17,7 @@ use std::{
 use anyhow::{Context as _, bail};
 use arc_swap::ArcSwap;
 use edgewright_script::state::StateStore;
-use tokio::sync::Notify;
+use tokio::sync::watch;
 
 use super::{WRONG, WRONG_USE, report};
 use crate::{
@@ -37,6 +37,7 @@ use crate::{
     server::{self, Workers},
     shutdown::Endings,
     source::{self, Compiled, LastRead, Source},
+    worker,
 };
 
 /// How long a listener may take to answer after the start.
@@ -167,7 +168,7 @@ fn start(
     };
     let shared = Arc::new(Shared {
         generation: ArcSwap::from_pointee(generation),
-        swapped: Notify::new(),
+        swapped: watch::Sender::new(()),
         metrics: metrics.clone(),
         lifecycle: lifecycle.clone(),
     });
@@ -175,7 +176,7 @@ fn start(
     health
         .serve(&shared.generation.load())
         .context("targets can't be checked")?;
-    let live = Live::new(source, shared.clone(), health, last);
+    let live = Live::new(source, shared.clone(), health, last, config.clone());
     let reload = reload::spawn(live, initial, reload::Options::default())?;
     let _hangup = reload::reload_on_hangup(&reload)?;
     let desk = Arc::new(Desk {
@@ -220,14 +221,17 @@ fn start(
         );
         let edge = Edge::new(shared.clone(), client);
         let (client, shared) = (edge.client().clone(), shared.clone());
-        let services = server::proxy(&config, edge, threads, kept);
+        let server = server::proxy(&config, edge, threads, kept)?;
         let name = format!("worker-{number}");
-        if number == 0 {
-            let background = |closing| background::run(shared, client, closing);
-            workers.start_beside(&name, services, background)?;
-        } else {
-            workers.start(&name, services)?;
-        }
+        workers.start(&name, move |closing| async move {
+            let background = async {
+                if number == 0 {
+                    background::run(shared.clone(), client.clone(), closing.clone()).await;
+                }
+            };
+            let follow = worker::follow(shared.clone(), client.clone());
+            tokio::join!(server.serve(closing.clone()), background, follow);
+        })?;
     }
     announce(&config, &lifecycle)?;
     drop(starting);

@@ -73,6 +73,7 @@ pub const NO_ROUTE: &str = "none";
 #[derive(Debug)]
 struct Worker {
     limits: Padded<[AtomicU64; Limit::ALL.len()]>,
+    accept_failures: AtomicU64,
     refused: [AtomicU64; RefusedConnection::ALL.len()],
     /// Handshakes of TLS: failed, done.
     handshakes: [AtomicU64; 2],
@@ -102,6 +103,7 @@ pub struct Metrics {
     outbound: OutboundMetrics,
     background: Background,
     auth: AuthMetrics,
+    generations: AtomicU64,
 }
 
 /// Hooks that ran without a request. One worker counts.
@@ -122,6 +124,7 @@ impl Metrics {
         let worker = || {
             Arc::new(Worker {
                 limits: Padded([const { AtomicU64::new(0) }; Limit::ALL.len()]),
+                accept_failures: Default::default(),
                 refused: Default::default(),
                 handshakes: Default::default(),
             })
@@ -137,7 +140,23 @@ impl Metrics {
             outbound: OutboundMetrics::new(shards),
             background: Background::default(),
             auth: AuthMetrics::new(shards),
+            generations: AtomicU64::new(0),
         }
+    }
+
+    /// A generation was made.
+    pub(crate) fn generation_made(&self) {
+        self.generations.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A generation has lost its last user.
+    pub(crate) fn generation_freed(&self) {
+        self.generations.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Generations that are alive: the one in force, one that is being made, and those that requests still use.
+    pub fn generations(&self) -> u64 {
+        self.generations.load(Ordering::Relaxed)
     }
 
     #[inline]
@@ -207,6 +226,18 @@ impl Metrics {
     /// How often a limit was hit so far.
     pub fn limit_hits(&self, limit: Limit) -> u64 {
         let counters = self.workers.iter().map(|w| &w.limits.0[limit as usize]);
+        counters.map(|n| n.load(Ordering::Relaxed)).sum()
+    }
+
+    /// Counts that a connection had to wait because the process had run out of what it takes.
+    pub(crate) fn accept_failed(&self) {
+        self.worker()
+            .accept_failures
+            .fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn accept_failures(&self) -> u64 {
+        let counters = self.workers.iter().map(|w| &w.accept_failures);
         counters.map(|n| n.load(Ordering::Relaxed)).sum()
     }
 

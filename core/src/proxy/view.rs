@@ -206,7 +206,7 @@ impl Request for RequestView<'_> {
         Some(Tls {
             version: &tls.version,
             cipher: &tls.cipher,
-            // Where `server::encrypted` puts it.
+            // Where `server::agreed` puts it.
             sni: tls.organization.as_deref(),
         })
     }

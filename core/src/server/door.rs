@@ -11,11 +11,10 @@ use std::os::fd::AsRawFd as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use pingora_core::{
-    apps::ServerApp,
+    apps::{HttpServerApp as _, ServerApp as _},
     protocols::{
-        GetSocketDigest as _, SocketDigest, Stream, l4::socket::SocketAddr,
+        GetSocketDigest as _, SocketDigest, Stream, http::ServerSession, l4::socket::SocketAddr,
         l4::stream::Stream as Transport,
     },
     server::ShutdownWatch,
@@ -23,19 +22,24 @@ use pingora_core::{
 use pingora_proxy::HttpProxy;
 use tokio::io::AsyncReadExt as _;
 
-use super::{handshake, spoken::Http2};
+use super::{
+    handshake,
+    spoken::{Opened, Spoken},
+};
 use crate::{
     config::{Config, Listener},
     metrics::RefusedConnection,
+    outbound::Client,
     proxy::{Edge, Shared, is_trusted},
     proxy_protocol::{self, Beginning, Ends},
+    worker,
 };
 
 /// RFC 9113 section 3.4.
 pub(super) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// What is expected on a listener.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Manners {
     /// A header of the PROXY protocol, from a trusted proxy.
     pub(super) proxy_protocol: bool,
@@ -56,39 +60,67 @@ impl Manners {
 }
 
 /// The way into the proxy of a worker, for the listeners with the same manners.
-pub struct Door {
+pub(super) struct Door {
     pub(super) proxy: Arc<HttpProxy<Edge>>,
     pub(super) shared: Arc<Shared>,
+    pub(super) client: Arc<Client>,
     pub(super) manners: Manners,
 }
 
-#[async_trait]
-impl ServerApp for Door {
-    async fn process_new(
-        self: &Arc<Self>,
-        stream: Stream,
-        shutdown: &ShutdownWatch,
-    ) -> Option<Stream> {
-        let manners = self.manners;
-        let stream = if manners.proxy_protocol || manners.tls.is_some() || manners.http2 {
-            self.open(stream).await?
-        } else {
-            stream
-        };
-        self.proxy.process_new(stream, shutdown).await
-    }
-
-    async fn cleanup(&self) {
-        self.proxy.cleanup().await;
-    }
-}
+/// How long a client may take until it has sent the header of its first request, in seconds. From then on the configuration
+/// says how long it may be idle.
+const FIRST_REQUEST: u64 = 60;
 
 impl Door {
+    /// Serves a connection to its end.
+    pub(super) async fn serve(&self, stream: Transport, shutdown: &ShutdownWatch) {
+        let stream = if self.manners == Manners::default() {
+            Spoken::http1(stream).into()
+        } else {
+            // Its state is not needed any more when requests come.
+            match Box::pin(self.open(stream)).await {
+                Some(stream) => stream,
+                None => return,
+            }
+        };
+        let Opened { stream, http2 } = stream;
+        if http2 {
+            self.proxy.process_new(stream, shutdown).await;
+        } else {
+            self.serve_http1(stream, shutdown).await;
+        }
+    }
+
+    /// Serves one request after the other. Pingora's own loop does the same, and holds the state of a connection of HTTP/2
+    /// beside it, whatever is spoken.
+    async fn serve_http1(&self, stream: Stream, shutdown: &ShutdownWatch) {
+        let mut session = ServerSession::new_http1(stream);
+        let is_ending = *shutdown.borrow();
+        session.set_keepalive((!is_ending).then_some(FIRST_REQUEST));
+        let options = self.proxy.server_options.as_ref();
+        let uses = options.and_then(|options| options.keepalive_request_limit);
+        session.set_keepalive_reuses_remaining(uses);
+        let mut served = self.proxy.process_new_http(session, shutdown).await;
+        while let Some(reused) = served {
+            let (stream, settings) = reused.consume();
+            let mut session = ServerSession::new_http1(stream);
+            if let Some(settings) = settings {
+                settings.apply_to_session(&mut session);
+            }
+            served = self.proxy.process_new_http(session, shutdown).await;
+        }
+    }
+
+    /// Lets go of connections that wait for a request. Those that have one end after it.
+    pub(super) async fn close(&self) {
+        self.proxy.http_cleanup().await;
+    }
+
     /// `None`: the connection is not served, and closed.
-    async fn open(&self, stream: Stream) -> Option<Stream> {
-        let mut stream = *stream.into_any().downcast::<Transport>().ok()?;
-        let generation = self.shared.generation.load_full();
-        let config = &generation.config;
+    async fn open(&self, mut stream: Transport) -> Option<Opened> {
+        // By the worker's handle: the last holder of a generation must not free it here.
+        let handle = worker::current(&self.shared.generation, &self.client);
+        let config = &handle.config;
         let limit = config.limits.request_read_timeout;
         if self.manners.proxy_protocol
             && let Err(refused) = introduced(&mut stream, config, limit).await
@@ -98,17 +130,17 @@ impl Door {
         if let Some(address) = self.manners.tls {
             let limit = config.limits.tls_handshake_timeout;
             // A client that says nothing keeps no generation alive.
-            drop(generation);
+            drop(handle);
             return self.encrypt(stream, address, limit).await;
         }
         if self.manners.http2 {
             match speaks_http2(&mut stream, limit).await {
-                Ok(true) => return Some(Box::new(Http2(stream))),
+                Ok(true) => return Some(Spoken::http2(stream).into()),
                 Ok(false) => {}
                 Err(refused) => return self.refuse(refused),
             }
         }
-        Some(Box::new(stream))
+        Some(Spoken::http1(stream).into())
     }
 
     /// The same connection with TLS.
@@ -117,24 +149,26 @@ impl Door {
         stream: Transport,
         address: net::SocketAddr,
         limit: Duration,
-    ) -> Option<Stream> {
-        let shared = &self.shared;
-        let settings = || shared.generation.load().tls.server(address).cloned();
+    ) -> Option<Opened> {
+        let settings = || {
+            let handle = worker::current(&self.shared.generation, &self.client);
+            handle.tls.server(address).cloned()
+        };
         match handshake::shake(stream, limit, settings).await {
             Ok(stream) => {
-                shared.metrics.tls_handshake(true);
-                Some(stream)
+                self.shared.metrics.tls_handshake(true);
+                Some(stream.into())
             }
             Err(refused) => {
                 if refused.is_some() {
-                    shared.metrics.tls_handshake(false);
+                    self.shared.metrics.tls_handshake(false);
                 }
                 self.refuse(refused)
             }
         }
     }
 
-    fn refuse(&self, refused: Option<RefusedConnection>) -> Option<Stream> {
+    fn refuse(&self, refused: Option<RefusedConnection>) -> Option<Opened> {
         if let Some(refused) = refused {
             self.shared.metrics.connection_refused(refused);
             tracing::debug!("refused a connection: {}", refused.name());

@@ -6,16 +6,20 @@
 use std::{io, sync::Arc, time::Duration};
 
 use pingora_core::{
-    protocols::{ALPN, Ssl as _, Stream, l4::stream::Stream as Transport},
-    tls::{ServerConfig, TlsAcceptor},
+    protocols::l4::stream::Stream as Transport,
+    tls::{ServerConfig, ServerTlsStream, TlsAcceptor},
 };
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::{
+    agreed,
     door::{PREFACE, more},
-    encrypted::Encrypted,
+    spoken::Spoken,
 };
 use crate::metrics::RefusedConnection;
+
+/// A connection on which TLS is spoken.
+type Encrypted = Spoken<ServerTlsStream<Transport>>;
 
 /// The content type of a record that holds a handshake (RFC 8446 section 5.1): the first byte that a client sends.
 const HANDSHAKE: u8 = 22;
@@ -36,7 +40,7 @@ pub(super) async fn shake(
     stream: Transport,
     limit: Duration,
     settings: impl FnOnce() -> Option<Arc<ServerConfig>>,
-) -> Result<Stream, Option<RefusedConnection>> {
+) -> Result<Encrypted, Option<RefusedConnection>> {
     let shaken = tokio::time::timeout(limit, begin(stream, settings)).await;
     shaken.unwrap_or(Err(Some(RefusedConnection::Late)))
 }
@@ -44,7 +48,7 @@ pub(super) async fn shake(
 async fn begin(
     mut stream: Transport,
     settings: impl FnOnce() -> Option<Arc<ServerConfig>>,
-) -> Result<Stream, Option<RefusedConnection>> {
+) -> Result<Encrypted, Option<RefusedConnection>> {
     let mut bytes = Vec::with_capacity(512);
     more(&mut stream, &mut bytes, 512).await?;
     if bytes[0] != HANDSHAKE {
@@ -59,9 +63,10 @@ async fn begin(
     let settings = settings().ok_or(None)?;
     match TlsAcceptor::from(settings).accept(stream).await {
         Ok(stream) => {
-            let mut stream = Encrypted::new(stream);
+            let digest = agreed::digest(stream.get_ref().1);
+            let mut stream = Spoken::encrypted(stream, digest);
             expect_preface(&mut stream).await?;
-            Ok(Box::new(stream))
+            Ok(stream)
         }
         Err(error) => {
             tracing::debug!("TLS handshake: {error}");
@@ -72,7 +77,7 @@ async fn begin(
 
 /// Where HTTP/2 was agreed upon, waits for what it begins with: Pingora would wait without a limit.
 async fn expect_preface(stream: &mut Encrypted) -> Result<(), Option<RefusedConnection>> {
-    if !matches!(stream.selected_alpn_proto(), Some(ALPN::H2)) {
+    if !stream.is_http2() {
         return Ok(());
     }
     let mut bytes = Vec::with_capacity(PREFACE.len());

@@ -4,35 +4,31 @@
 //! sockets (the kernel spreads connections over them, SO_REUSEPORT), its own Pingora proxy with its
 //! own kept upstream connections. Nothing that a request needs belongs to another thread.
 //!
-//! Pingora's own `Server` is not used: its threads share one pool of upstream connections, which
+//! Pingora's own `Server` and `Service` are not used: its threads share one pool of upstream connections, which
 //! loses kept ones when they move between threads; it sleeps on SIGTERM; and it panics when an
-//! address is taken.
+//! address is taken. What they do for a connection is in `accept`.
 
+mod accept;
+mod agreed;
 mod door;
-mod encrypted;
 mod handshake;
 mod spoken;
 
-use std::{collections::BTreeMap, sync::Arc, thread, time::Duration};
+use std::{fmt, net::TcpListener, sync::Arc, thread, time::Duration};
 
 use anyhow::Context as _;
 use edgewright_script::program::MOST_RETRIES;
 use futures_util::future::join_all;
 use pingora_core::{
-    apps::HttpServerOptions,
-    listeners::{ListenerConfig, TcpSocketOptions},
-    protocols::http::v2::server::default_h2_options,
+    apps::HttpServerOptions, protocols::http::v2::server::default_h2_options,
     server::configuration::ServerConf,
-    services::{Service, listening::Service as ListeningService},
 };
 use pingora_proxy::HttpProxy;
 use pingora_timeout::fast_timeout::set_fast_timeout_to_tokio_threshold;
 use tokio::sync::watch;
 
-pub use door::Door;
-
 use crate::{config::Config, outbound::NO_CERTIFICATES, proxy::Edge};
-use door::Manners;
+use door::{Door, Manners};
 
 /// Bytes of a worker's stack. The deepest calls and expressions that are allowed need 22 MiB, and a
 /// chain of closures as long as a hook can make one is freed by recursion. Only what is used
@@ -61,28 +57,13 @@ impl Default for Workers {
 }
 
 impl Workers {
-    /// Starts a thread that serves with `services` until the process ends.
+    /// Starts a thread that does `work` until the process ends. It is told when the listeners are to be closed.
     ///
     /// # Errors
     /// When the thread or its runtime can't be made.
-    pub fn start<S: Service + 'static>(&self, name: &str, services: Vec<S>) -> anyhow::Result<()> {
-        self.start_beside(name, services, |_| async {})
-    }
-
-    /// The same, with something else that runs on the thread beside it. It is told when the process
-    /// is to end, and may go on until it does.
-    ///
-    /// # Errors
-    /// When the thread or its runtime can't be made.
-    pub fn start_beside<S, B, R>(
-        &self,
-        name: &str,
-        mut services: Vec<S>,
-        beside: B,
-    ) -> anyhow::Result<()>
+    pub fn start<W, R>(&self, name: &str, work: W) -> anyhow::Result<()>
     where
-        S: Service + 'static,
-        B: FnOnce(watch::Receiver<bool>) -> R + Send + 'static,
+        W: FnOnce(watch::Receiver<bool>) -> R + Send + 'static,
         R: Future<Output = ()>,
     {
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -96,18 +77,11 @@ impl Workers {
             .stack_size(STACK)
             .spawn(move || {
                 runtime.block_on(async {
-                    let beside = beside(closing.clone());
-                    let serve = async {
-                        let started = services
-                            .iter_mut()
-                            .map(|service| service.start_service(None, closing.clone(), 1));
-                        join_all(started).await;
-                        // Were the other end gone, Pingora would report an error.
-                        let _open = open;
-                        // The listeners are closed; connections are served until the process ends.
-                        std::future::pending::<()>().await;
-                    };
-                    tokio::join!(serve, beside);
+                    work(closing).await;
+                    // Were the other end gone, Pingora would report an error.
+                    let _open = open;
+                    // The listeners are closed; connections are served until the process ends.
+                    std::future::pending::<()>().await;
                 });
             })
             .context("can't start a worker")?;
@@ -121,14 +95,43 @@ impl Workers {
     }
 }
 
-/// The services of one worker of `threads`, which keeps its share of `kept` upstream connections: one for
-/// the listeners of each kind, all in front of one proxy.
-pub fn proxy(
-    config: &Config,
-    edge: Edge,
-    threads: usize,
-    kept: usize,
-) -> Vec<ListeningService<Door>> {
+/// What one worker serves: its sockets, each with what is expected there, in front of one proxy.
+pub struct Server {
+    sockets: Vec<(TcpListener, Arc<Door>)>,
+}
+
+impl Server {
+    /// Serves until `closing` says so, and the connections that there are then to their end.
+    pub async fn serve(self, closing: watch::Receiver<bool>) {
+        let doors: Vec<_> = self.sockets.iter().map(|(_, door)| door.clone()).collect();
+        let serving = self.sockets.into_iter().map(|(socket, door)| {
+            let closing = closing.clone();
+            async move {
+                match tokio::net::TcpListener::from_std(socket) {
+                    Ok(listener) => accept::serve(listener, door, closing).await,
+                    Err(error) => tracing::error!("a listener can't be used: {error}"),
+                }
+            }
+        });
+        join_all(serving).await;
+        for door in doors {
+            door.close().await;
+        }
+    }
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sockets = self.sockets.iter().map(|(socket, _)| socket);
+        f.debug_list().entries(sockets).finish()
+    }
+}
+
+/// What one worker of `threads` serves, which keeps its share of `kept` upstream connections. Its sockets listen from now on.
+///
+/// # Errors
+/// When an address can't be listened on.
+pub fn proxy(config: &Config, edge: Edge, threads: usize, kept: usize) -> anyhow::Result<Server> {
     let configuration = ServerConf {
         // Of this proxy: the workers are proxies of their own.
         threads: 1,
@@ -140,7 +143,7 @@ pub fn proxy(
         ca_file: Some(NO_CERTIFICATES.to_owned()),
         ..ServerConf::default()
     };
-    let shared = edge.shared().clone();
+    let (shared, client) = (edge.shared().clone(), edge.client().clone());
     let mut proxy = HttpProxy::new(edge, Arc::new(configuration));
     proxy.handle_init_modules();
     let limits = &config.limits;
@@ -158,21 +161,15 @@ pub fn proxy(
     proxy.h2_options = Some(http2);
     let proxy = Arc::new(proxy);
 
-    let mut services = BTreeMap::new();
-    for listener in &config.listeners {
-        let manners = Manners::of(listener);
-        let service = services.entry(manners).or_insert_with(|| {
-            let door = Door {
-                proxy: proxy.clone(),
-                shared: shared.clone(),
-                manners,
-            };
-            ListeningService::new("proxy".to_owned(), door)
-        });
-        let mut options = TcpSocketOptions::default();
-        options.so_reuseport = Some(true);
-        let address = listener.address.to_string();
-        service.add_listener(ListenerConfig::tcp(address).tcp_socket_options(options));
-    }
-    services.into_values().collect()
+    let sockets = config.listeners.iter().map(|listener| {
+        let door = Door {
+            proxy: proxy.clone(),
+            shared: shared.clone(),
+            client: client.clone(),
+            manners: Manners::of(listener),
+        };
+        Ok((accept::listen(listener.address)?, Arc::new(door)))
+    });
+    let sockets = sockets.collect::<anyhow::Result<_>>()?;
+    Ok(Server { sockets })
 }

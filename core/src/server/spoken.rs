@@ -1,5 +1,6 @@
-//! A connection on which HTTP/2 is spoken, as is known already.
+//! A connection of which is known what is spoken on it.
 
+use std::fmt::Debug;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -7,50 +8,168 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use bytes::Bytes;
+use futures_util::FutureExt as _;
 use pingora_core::protocols::{
     ALPN, GetProxyDigest, GetSocketDigest, GetTimingDigest, Peek, Shutdown, SocketDigest, Ssl,
     TimingDigest, UniqueID, UniqueIDType, l4::stream::Stream, raw_connect::ProxyDigest,
+    tls::SslDigest,
 };
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use pingora_core::tls::ServerTlsStream;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, BufWriter, ReadBuf};
 
-/// A connection that tells Pingora that HTTP/2 was agreed upon, as TLS would. All else is the connection's
-/// own.
-#[derive(Debug)]
-pub(super) struct Http2(pub(super) Stream);
+/// Bytes that are collected before they are written, so that a header and a short body go together: what fits into a
+/// packet, as Pingora's own; with TLS, into one record. Nothing is collected of what is read: HTTP/1 reads into buffers that are there only as long as
+/// something is read (Pingora's own would be 64 KiB for each connection), HTTP/2 has its own.
+const WRITTEN: usize = 1460;
 
-impl Ssl for Http2 {
-    fn selected_alpn_proto(&self) -> Option<ALPN> {
-        Some(ALPN::H2)
+/// What carries the bytes: the connection itself, or TLS on it.
+pub(super) trait Carrier: AsyncRead + AsyncWrite + Debug + Unpin + Send + Sync {
+    /// The connection.
+    fn transport(&self) -> &Stream;
+    /// The same.
+    fn transport_mut(&mut self) -> &mut Stream;
+}
+
+impl Carrier for Stream {
+    fn transport(&self) -> &Stream {
+        self
+    }
+
+    fn transport_mut(&mut self) -> &mut Stream {
+        self
     }
 }
 
-impl Peek for Http2 {}
+impl Carrier for ServerTlsStream<Stream> {
+    fn transport(&self) -> &Stream {
+        self.get_ref().0
+    }
 
-impl AsyncRead for Http2 {
+    fn transport_mut(&mut self) -> &mut Stream {
+        self.get_mut().0
+    }
+}
+
+/// A connection that tells Pingora what was agreed upon. All else is the connection's own.
+#[derive(Debug)]
+pub(super) struct Spoken<C: Carrier = Stream> {
+    stream: BufWriter<C>,
+    http2: bool,
+    /// What was agreed upon in the handshake of TLS.
+    tls: Option<Arc<SslDigest>>,
+    /// What was read, and is to be read again.
+    again: Bytes,
+}
+
+/// A connection for Pingora.
+pub(super) struct Opened {
+    pub(super) stream: pingora_core::protocols::Stream,
+    /// Whether HTTP/2 is spoken, or HTTP/1.
+    pub(super) http2: bool,
+}
+
+impl<C: Carrier + 'static> From<Spoken<C>> for Opened {
+    fn from(spoken: Spoken<C>) -> Self {
+        Self {
+            http2: spoken.http2,
+            stream: Box::new(spoken),
+        }
+    }
+}
+
+impl Spoken {
+    pub(super) fn http1(stream: Stream) -> Self {
+        Self::new(stream, false)
+    }
+
+    pub(super) fn http2(stream: Stream) -> Self {
+        Self::new(stream, true)
+    }
+}
+
+impl Spoken<ServerTlsStream<Stream>> {
+    /// After a handshake, in which this was agreed upon.
+    pub(super) fn encrypted(stream: ServerTlsStream<Stream>, digest: SslDigest) -> Self {
+        let http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+        let mut spoken = Self::new(stream, http2);
+        spoken.tls = Some(Arc::new(digest));
+        spoken
+    }
+}
+
+impl<C: Carrier> Spoken<C> {
+    fn new(stream: C, http2: bool) -> Self {
+        Self {
+            stream: BufWriter::with_capacity(WRITTEN, stream),
+            http2,
+            tls: None,
+            again: Bytes::new(),
+        }
+    }
+
+    pub(super) fn is_http2(&self) -> bool {
+        self.http2
+    }
+
+    /// Has these bytes read again, before all others.
+    pub(super) fn rewind(&mut self, bytes: Vec<u8>) {
+        self.again = bytes.into();
+    }
+}
+
+/// A response that breaks off leaves what was written of it here: Pingora only drops the connection.
+impl<C: Carrier> Drop for Spoken<C> {
+    fn drop(&mut self) {
+        if !self.stream.buffer().is_empty() {
+            // There is nobody who could wait; the system has room for so little, unless the client reads nothing.
+            let _ = self.stream.flush().now_or_never();
+        }
+    }
+}
+
+impl<C: Carrier> Ssl for Spoken<C> {
+    fn get_ssl_digest(&self) -> Option<Arc<SslDigest>> {
+        self.tls.clone()
+    }
+
+    fn selected_alpn_proto(&self) -> Option<ALPN> {
+        self.http2.then_some(ALPN::H2)
+    }
+}
+
+impl<C: Carrier> Peek for Spoken<C> {}
+
+impl<C: Carrier> AsyncRead for Spoken<C> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_read(context, buffer)
+        if !self.again.is_empty() {
+            let length = buffer.remaining().min(self.again.len());
+            buffer.put_slice(&self.again.split_to(length));
+            return Poll::Ready(Ok(()));
+        }
+        Pin::new(&mut self.stream).poll_read(context, buffer)
     }
 }
 
-impl AsyncWrite for Http2 {
+impl<C: Carrier> AsyncWrite for Spoken<C> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.0).poll_write(context, bytes)
+        Pin::new(&mut self.stream).poll_write(context, bytes)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_flush(context)
+        Pin::new(&mut self.stream).poll_flush(context)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_shutdown(context)
+        Pin::new(&mut self.stream).poll_shutdown(context)
     }
 
     fn poll_write_vectored(
@@ -58,57 +177,64 @@ impl AsyncWrite for Http2 {
         context: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.0).poll_write_vectored(context, slices)
+        Pin::new(&mut self.stream).poll_write_vectored(context, slices)
     }
 
     fn is_write_vectored(&self) -> bool {
-        self.0.is_write_vectored()
+        self.stream.is_write_vectored()
     }
 }
 
 #[async_trait]
-impl Shutdown for Http2 {
+impl<C: Carrier> Shutdown for Spoken<C> {
     async fn shutdown(&mut self) {
-        Shutdown::shutdown(&mut self.0).await;
+        // Writes what was collected; a client that has left needs nothing any more.
+        let _ = self.stream.shutdown().await;
     }
 }
 
-impl UniqueID for Http2 {
+impl<C: Carrier> UniqueID for Spoken<C> {
     fn id(&self) -> UniqueIDType {
-        self.0.id()
+        self.stream.get_ref().transport().id()
     }
 }
 
-impl GetTimingDigest for Http2 {
+impl<C: Carrier> GetTimingDigest for Spoken<C> {
     fn get_timing_digest(&self) -> Vec<Option<TimingDigest>> {
-        self.0.get_timing_digest()
+        self.stream.get_ref().transport().get_timing_digest()
     }
 
     fn get_read_pending_time(&self) -> Duration {
-        self.0.get_read_pending_time()
+        self.stream.get_ref().transport().get_read_pending_time()
     }
 
     fn get_write_pending_time(&self) -> Duration {
-        self.0.get_write_pending_time()
+        self.stream.get_ref().transport().get_write_pending_time()
     }
 }
 
-impl GetProxyDigest for Http2 {
+impl<C: Carrier> GetProxyDigest for Spoken<C> {
     fn get_proxy_digest(&self) -> Option<Arc<ProxyDigest>> {
-        self.0.get_proxy_digest()
+        self.stream.get_ref().transport().get_proxy_digest()
     }
 
     fn set_proxy_digest(&mut self, digest: ProxyDigest) {
-        self.0.set_proxy_digest(digest);
+        self.stream
+            .get_mut()
+            .transport_mut()
+            .set_proxy_digest(digest);
     }
 }
 
-impl GetSocketDigest for Http2 {
+impl<C: Carrier> GetSocketDigest for Spoken<C> {
     fn get_socket_digest(&self) -> Option<Arc<SocketDigest>> {
-        self.0.get_socket_digest()
+        self.stream.get_ref().transport().get_socket_digest()
     }
 
     fn set_socket_digest(&mut self, digest: SocketDigest) {
-        self.0.set_socket_digest(digest);
+        self.stream
+            .get_mut()
+            .transport_mut()
+            .set_socket_digest(digest);
     }
 }

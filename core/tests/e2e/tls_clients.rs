@@ -164,7 +164,11 @@ fn old_versions_are_refused() {
     connection.write(&record).unwrap();
     let answer = connection.read_to_end();
     // A fatal alert, and nothing else.
-    assert_eq!((answer[0], answer[5], answer.len()), (21, 2, 7), "{answer:?}");
+    assert_eq!(
+        (answer[0], answer[5], answer.len()),
+        (21, 2, 7),
+        "{answer:?}"
+    );
     until("it to be counted", SOON, || {
         reason(&proxy, "tls_incompatible") == 1.0
     });
