@@ -27,6 +27,7 @@ use crate::{
     pools::{Pool, Pools},
     proxy::ForwardAnswers,
     reload::{Changes, Counted},
+    tls::TlsListeners,
 };
 
 /// Everything that requests are served with.
@@ -46,6 +47,8 @@ pub struct Generation {
     pub fingerprint: Fingerprint,
     /// All pools by name.
     pub pools: Pools,
+    /// What listeners with TLS show.
+    pub tls: TlsListeners,
     by_pool: Vec<(Arc<Pool>, Arc<PoolMetrics>)>,
     by_route: Vec<Arc<RouteMetrics>>,
     metrics: Arc<Metrics>,
@@ -62,6 +65,7 @@ pub(crate) struct Parts {
     pub(crate) program: Arc<Program>,
     pub(crate) fingerprint: Fingerprint,
     pub(crate) pools: Pools,
+    pub(crate) tls: TlsListeners,
     pub(crate) interpreters: Vec<Parcel>,
 }
 
@@ -101,6 +105,7 @@ impl Generation {
             program: parts.program,
             fingerprint: parts.fingerprint,
             pools: parts.pools,
+            tls: parts.tls,
             forward_answers,
             interpreters: Mutex::new(parts.interpreters),
         })

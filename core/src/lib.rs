@@ -32,4 +32,5 @@ pub mod resources;
 pub mod server;
 pub mod shutdown;
 pub mod source;
+pub mod tls;
 pub mod worker;

@@ -1,6 +1,6 @@
 //! The generation in force, as the reload pipeline and the admin listener see it.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use edgewright_script::{diagnostic::Diagnostic, engine::suspended_hooks, state::StateStore};
 use serde_json::json;
@@ -96,9 +96,7 @@ impl Reloadable for Live {
         }
         let startup_timeout = compiled.config.dns.startup_timeout;
         match self.source.generation(compiled, Some(&serving)) {
-            Err(error) => Outcome::Failed {
-                errors: vec![error],
-            },
+            Err(errors) => Outcome::Failed { errors: errors.0 },
             Ok(generation) => {
                 // A pool that is new gets its first answer before it gets requests.
                 generation.pools.wait_ready(startup_timeout);
@@ -107,6 +105,9 @@ impl Reloadable for Live {
                     if !waiting.contains(&key) {
                         tracing::warn!("{key} has changed: it takes effect at the next start");
                     }
+                }
+                for problem in generation.tls.problems() {
+                    tracing::error!("{problem}");
                 }
                 let outcome = Outcome::Loaded {
                     revision: generation.revision.clone(),
@@ -149,7 +150,7 @@ fn restart_required(started: &Config, new: &Config) -> Vec<&'static str> {
             "[server] upstream_keepalive",
             started.server.upstream_keepalive != new.server.upstream_keepalive,
         ),
-        ("[[listeners]]", started.listeners != new.listeners),
+        ("[[listeners]]", sockets(started) != sockets(new)),
         ("[admin] address", started.admin != new.admin),
         ("[health] address", started.health != new.health),
         ("[log]", started.log != new.log),
@@ -178,6 +179,22 @@ fn restart_required(started: &Config, new: &Config) -> Vec<&'static str> {
         .into_iter()
         .filter_map(|(key, differs)| differs.then_some(key))
         .collect()
+}
+
+/// What is fixed of the listeners: where they are, and what connections begin with. Certificates and the like are
+/// looked up at each handshake.
+fn sockets(config: &Config) -> Vec<(SocketAddr, bool, bool, bool)> {
+    let sockets = config.listeners.iter().map(|listener| {
+        let has_tls = listener.tls.is_some();
+        let prior_knowledge = listener.http2 && !has_tls;
+        (
+            listener.address,
+            listener.proxy_protocol,
+            has_tls,
+            prior_knowledge,
+        )
+    });
+    sockets.collect()
 }
 
 /// What the admin and health listeners ask.
@@ -260,6 +277,7 @@ impl Operations for Desk {
             state: self.state.samples(),
             script: self.state.metric_samples(),
             jwks: self.key_sets.samples(),
+            certificates: generation.tls.samples(),
         };
         self.shared.metrics.render(&input)
     }
@@ -294,6 +312,7 @@ impl Operations for Desk {
             "routes": generation.program.routes.len(),
             "pools": pools,
             "dns": self.resolver.snapshot(),
+            "certificates": generation.tls.status(),
         })
     }
 

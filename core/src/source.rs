@@ -26,6 +26,7 @@ use crate::{
     metrics::Metrics,
     parcel::Parcel,
     pools::Pools,
+    tls::TlsListeners,
 };
 
 /// How often the files are read again when the folder is swapped meanwhile.
@@ -38,6 +39,8 @@ const LOAD_STACK: usize = 1024 * 1024 * 1024;
 const WALL_TIME: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// Files that were read, compiled and checked, and that serve nothing yet.
+///
+/// Certificates of listeners may be missing, as a reload goes on without them: see [`Compiled::whole`].
 pub struct Compiled {
     /// The folder, with what was read of it.
     pub folder: Arc<Folder>,
@@ -49,6 +52,30 @@ pub struct Compiled {
     pub pools: BTreeMap<String, PoolConfig>,
     /// Findings that stop nothing.
     pub warnings: Vec<Diagnostic>,
+}
+
+impl Compiled {
+    /// The same, if all certificates of listeners can be used.
+    ///
+    /// # Errors
+    /// With what is wrong with the others.
+    pub fn whole(self) -> Result<Self, Refused> {
+        let tables = self
+            .config
+            .listeners
+            .iter()
+            .filter_map(|one| one.tls.as_ref());
+        let slots = tables.flat_map(|tls| &tls.certificates);
+        let wrong = slots.filter_map(|slot| slot.found.as_ref().err().cloned());
+        let wrong: Vec<_> = wrong.collect();
+        if wrong.is_empty() {
+            return Ok(self);
+        }
+        Err(Refused {
+            diagnostics: Diagnostics(wrong),
+            last: Some(LastRead::of(&self.folder)),
+        })
+    }
 }
 
 /// Why files could not be compiled.
@@ -79,12 +106,12 @@ pub fn compile_with(
     })
 }
 
-/// As [`compile_with`], for a program that shares nothing with others.
+/// As [`compile_with`], for a program that shares nothing with others; nothing is missing.
 ///
 /// # Errors
-/// As [`compile_with`].
+/// As [`compile_with`] and [`Compiled::whole`].
 pub fn compile(path: &Path, overrides: &Overrides) -> Result<Compiled, Refused> {
-    compile_with(path, overrides, &StateStore::default())
+    compile_with(path, overrides, &StateStore::default()).and_then(Compiled::whole)
 }
 
 /// Runs `work` on a thread whose stack holds what a program can nest while it is loaded: closures
@@ -301,7 +328,7 @@ impl Source {
     /// Compiles what the files say now.
     ///
     /// # Errors
-    /// As [`compile`].
+    /// As [`compile_with`].
     pub fn compile(&self) -> Result<Compiled, Refused> {
         compile_with(&self.path, &self.overrides, &self.state)
     }
@@ -314,12 +341,16 @@ impl Source {
     /// Makes a generation; what did not change since `previous` is carried over.
     ///
     /// # Errors
-    /// When an interpreter can't be made of a program that compiles, which would be a bug.
+    /// When a listener would have no certificate, or an interpreter can't be made of a program that compiles, which
+    /// would be a bug.
     pub fn generation(
         &self,
         compiled: Compiled,
         previous: Option<&Generation>,
-    ) -> Result<Generation, Diagnostic> {
+    ) -> Result<Generation, Diagnostics> {
+        // First, as what follows changes what all generations share.
+        let before = previous.map(|generation| &generation.tls);
+        let tls = TlsListeners::build(&compiled.config, before)?;
         let has_hooks = !compiled.program.hooks.is_empty();
         let interpreters = on_a_large_stack(|| {
             (0..if has_hooks { self.workers } else { 0 })
@@ -335,10 +366,11 @@ impl Source {
             program: compiled.program,
             fingerprint: compiled.folder.fingerprint(),
             pools,
+            tls,
             interpreters,
         };
         Generation::new(parts, &self.metrics)
-            .ok_or_else(|| Diagnostic::error("the program names a pool that was not built"))
+            .ok_or_else(|| Diagnostic::error("the program names a pool that was not built").into())
     }
 }
 

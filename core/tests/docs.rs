@@ -254,6 +254,7 @@ fn programs_in_the_documentation_load() {
         "docs/bodies.md",
         "docs/limits-and-access.md",
         "docs/state-and-background.md",
+        "docs/tls.md",
         "docs/upstreams.md",
     ] {
         // A block that begins with the name of a file is that file, for the blocks behind it.
@@ -338,7 +339,12 @@ fn metrics_in(text: &str, quote: char) -> BTreeSet<String> {
 
 #[test]
 fn every_metric_is_listed() {
-    let files = ["exposition.rs", "exposition/failures.rs", "health.rs"];
+    let files = [
+        "exposition.rs",
+        "exposition/failures.rs",
+        "exposition/tls.rs",
+        "health.rs",
+    ];
     let code = files.map(|file| read(&format!("core/src/metrics/{file}")));
     let code = metrics_in(&code.concat(), '"');
     assert!(code.len() > 20, "{code:?}");

@@ -136,16 +136,13 @@ pub struct TargetTooLong(pub usize);
 /// How a connection is encrypted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tls<'a> {
-    /// Such as `TLSv1.3`.
+    /// `TLSv1.2` or `TLSv1.3`.
     pub version: &'a str,
-    /// The cipher suite.
+    /// The cipher suite, by its name at IANA.
     pub cipher: &'a str,
-    /// Of the client's certificate, when there is one that says it.
-    pub client_organization: Option<&'a str>,
-    /// The same.
-    pub client_serial: Option<&'a str>,
-    /// The digest of the client's certificate; empty when there is none.
-    pub client_digest: &'a [u8],
+    /// The name that the client asked for (SNI), in lower case; `None` when it asked for none, as one that connects
+    /// to an address does.
+    pub sni: Option<&'a str>,
 }
 
 /// A header's bytes as text: UTF-8 when they are that, else byte by byte as ISO 8859-1, so that no

@@ -4,6 +4,7 @@
 //! The types are those that Pingora's connector takes. Its own readers open files, panic on what they can't
 //! parse, and don't look whether a key belongs to its certificate.
 
+mod server;
 mod system;
 #[cfg(test)]
 mod tests;
@@ -18,6 +19,7 @@ use pingora_core::utils::tls::{CertKey, WrappedX509};
 use rustls_pki_types::pem::PemObject as _;
 use x509_parser::prelude::{FromDer as _, X509Certificate};
 
+pub use server::ServerCertificate;
 pub use system::system;
 
 /// Certificates that a server's certificate must be signed by.

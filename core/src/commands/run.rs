@@ -95,7 +95,8 @@ pub(super) fn serve(
     add: impl FnOnce(&Workers) -> anyhow::Result<()>,
 ) -> ExitCode {
     let state = StateStore::default();
-    let compiled = match source::compile_with(&path, &overrides, &state) {
+    let compiled = source::compile_with(&path, &overrides, &state);
+    let compiled = match compiled.and_then(Compiled::whole) {
         Ok(compiled) => compiled,
         Err(refused) => {
             report::refused(&refused);

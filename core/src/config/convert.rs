@@ -1,5 +1,6 @@
 //! From the shape of the file to the model: defaults filled in, everything checked.
 
+use std::net::SocketAddr;
 use std::ops::Range;
 use std::time::Duration;
 
@@ -12,7 +13,8 @@ use super::endpoints::endpoints;
 use super::error::Source;
 use super::units::{AutoOrCount, Count, NoneOrSize};
 use super::{
-    Config, Dns, Limits, Log, Overrides, ScriptLimits, Server, Threads, check_zone, file, pools,
+    Config, Dns, Limits, Log, Overrides, ScriptLimits, Server, Threads, check_zone, file,
+    listener_tls, pools,
 };
 
 const KIB: u64 = 1024;
@@ -23,6 +25,8 @@ pub(super) struct Parsed {
     pub config: Config,
     /// Where in the file its `routes` stands.
     pub routes_at: Option<Range<usize>>,
+    /// The files that the TLS of listeners is made of, by their address.
+    pub listeners_tls: Vec<(SocketAddr, listener_tls::Unread)>,
     /// The files that the TLS of pools is made of, by the name of the pool.
     pub tls: Vec<(String, pools::tls::Unread)>,
 }
@@ -87,6 +91,7 @@ pub(super) fn parse(source: Source<'_>, overrides: &Overrides) -> Result<Parsed,
     Ok(Parsed {
         config,
         routes_at,
+        listeners_tls: endpoints.tls,
         tls,
     })
 }
@@ -245,6 +250,12 @@ fn limits(checks: &mut Checks<'_>, table: file::Limits) -> Limits {
         POSITIVE,
     );
     limits.connections = auto_or_count(checks, "limits.connections", table.connections, 10_000_000);
+    checks.time(
+        &mut limits.tls_handshake_timeout,
+        "limits.tls_handshake_timeout",
+        table.tls_handshake_timeout,
+        POSITIVE,
+    );
     checks.count(
         &mut limits.password_checks,
         "limits.password_checks",

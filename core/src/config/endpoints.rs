@@ -7,11 +7,13 @@ use edgewright_script::diagnostic::Diagnostic;
 use toml::Spanned;
 
 use super::check::Checks;
-use super::{Config, Listener, Overrides, file};
+use super::{Config, Listener, Overrides, file, listener_tls};
 
 /// Where the process listens.
 pub(super) struct Endpoints {
     pub listeners: Vec<Listener>,
+    /// The files of those with TLS, by their address.
+    pub tls: Vec<(SocketAddr, listener_tls::Unread)>,
     pub admin: Option<SocketAddr>,
     pub health: Option<SocketAddr>,
 }
@@ -31,9 +33,9 @@ pub(super) fn endpoints(
     let mut taken = Taken::default();
     let mut listeners = written_listeners(checks, tables, has_trusted_proxies);
     if listen.is_empty() {
-        for (listener, given) in &listeners {
+        for Written { listener, at, .. } in &listeners {
             if let Err(message) = taken.take(listener.address, "a listener") {
-                checks.error(&given.span(), message);
+                checks.error(&at.span(), message);
             }
         }
     } else {
@@ -44,9 +46,13 @@ pub(super) fn endpoints(
             }
         }
     }
-    let mut listeners: Vec<_> = listeners
-        .into_iter()
-        .map(|(listener, _)| listener)
+    let mut tls = Vec::new();
+    let written = listeners.into_iter().map(|written| {
+        let address = written.listener.address;
+        tls.extend(written.tls.map(|unread| (address, unread)));
+        written.listener
+    });
+    let mut listeners: Vec<_> = written
         .chain(listen.iter().copied().map(Listener::plain))
         .collect();
     if listeners.is_empty() {
@@ -58,9 +64,17 @@ pub(super) fn endpoints(
     let default_health = overrides.default_health.or(default.health);
     Endpoints {
         listeners,
+        tls,
         admin: endpoint(checks, &mut taken, "[admin]", admin, default.admin),
         health: endpoint(checks, &mut taken, "[health]", health, default_health),
     }
+}
+
+/// A listener as the file has it.
+struct Written {
+    listener: Listener,
+    at: Spanned<String>,
+    tls: Option<listener_tls::Unread>,
 }
 
 /// The listeners of the file whose address is right.
@@ -68,7 +82,7 @@ fn written_listeners(
     checks: &mut Checks<'_>,
     tables: Vec<Spanned<file::Listener>>,
     has_trusted_proxies: bool,
-) -> Vec<(Listener, Spanned<String>)> {
+) -> Vec<Written> {
     let mut listeners = Vec::new();
     for table in tables {
         let span = table.span();
@@ -83,6 +97,8 @@ fn written_listeners(
                 "name the proxies in front in `cidrs` of `[trusted_proxies]`",
             );
         }
+        let has_tls = table.tls.is_some();
+        let tls = table.tls.and_then(|tls| listener_tls::take(checks, tls));
         let Some(given) = table.address else {
             checks.error(&span, "the listener has no `address`");
             continue;
@@ -90,10 +106,16 @@ fn written_listeners(
         if let Some(address) = checks.fixed_address(&given, 8080) {
             let listener = Listener {
                 address,
-                http2: table.http2.unwrap_or_default(),
+                http2: table.http2.unwrap_or(has_tls),
                 proxy_protocol: proxy_protocol.is_some(),
+                // Until its files are read.
+                tls: None,
             };
-            listeners.push((listener, given));
+            listeners.push(Written {
+                listener,
+                at: given,
+                tls,
+            });
         }
     }
     listeners

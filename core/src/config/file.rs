@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::listener_tls::TlsVersion;
 use super::log::{Format, Level};
 use super::pools;
 use super::units::{AutoOrCount, Count, NoneOrSize, Size, Time};
@@ -53,6 +54,22 @@ pub(super) struct Listener {
     pub address: Value<String>,
     pub http2: Option<bool>,
     pub proxy_protocol: Value<bool>,
+    pub tls: Value<ListenerTls>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub(super) struct ListenerTls {
+    #[serde(default)]
+    pub certificates: Vec<Spanned<CertificateFiles>>,
+    pub min_version: Option<TlsVersion>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+pub(super) struct CertificateFiles {
+    pub cert: Value<String>,
+    pub key: Value<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -80,6 +97,7 @@ pub(super) struct Limits {
     pub request_read_timeout: Value<Time>,
     pub response_write_timeout: Value<Time>,
     pub connections: Value<AutoOrCount>,
+    pub tls_handshake_timeout: Value<Time>,
     pub password_checks: Value<Count>,
     pub mirrors: Value<Count>,
 }

@@ -32,6 +32,9 @@ pub struct Limits {
     /// `connections`: connections of clients that the whole process has at a time, `"auto"` or 1 to 10,000,000. `None` is auto, the
     /// default: from the memory limit and the limit on open files ([`auto`](crate::server::auto)).
     pub connections: Option<usize>,
+    /// `tls_handshake_timeout`: for the whole handshake of a TLS listener; 1 ms to 7 days. Default 10 s: honest
+    /// clients take three round trips.
+    pub tls_handshake_timeout: Duration,
     /// `password_checks`: passwords that are verified at a time in the whole process, those that wait
     /// for their turn included; 1 to 10,000. Default 64: half of the CPUs verify, and each takes up
     /// to a quarter of a second.
@@ -53,6 +56,7 @@ impl Default for Limits {
             request_read_timeout: Duration::from_secs(30),
             response_write_timeout: Duration::from_secs(60),
             connections: None,
+            tls_handshake_timeout: Duration::from_secs(10),
             password_checks: 64,
             mirrors: 64,
         }

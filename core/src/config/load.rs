@@ -38,7 +38,8 @@ pub struct Overrides {
 pub struct Loaded {
     /// For reading the program and its files: they belong to the same revision.
     pub folder: Arc<Folder>,
-    /// The checked configuration. Its `routes` file exists.
+    /// The checked configuration. Its `routes` file exists. Certificates of listeners may be missing in it: see
+    /// [`Slot`](super::Slot).
     pub config: Config,
     /// Findings that stop nothing.
     pub warnings: Vec<Diagnostic>,
@@ -194,6 +195,7 @@ impl Named {
         let Parsed {
             mut config,
             mut routes_at,
+            listeners_tls,
             tls,
         } = convert::parse(source, overrides)?;
         config.file = text.is_some().then(|| folder.root().join(name));
@@ -202,7 +204,15 @@ impl Named {
             routes_at = None;
         }
         folder.allow(&config.files.allow);
-        let warnings = read_tls(tls, folder, source, &mut config)?;
+        let mut warnings = read_tls(tls, folder, source, &mut config)?;
+        for (address, unread) in listeners_tls {
+            let tls = unread.read(folder, source, &mut warnings);
+            let tls = tls.map_err(unreadable)?;
+            let mut listeners = config.listeners.iter_mut();
+            if let Some(listener) = listeners.find(|one| one.address == address) {
+                listener.tls = Some(tls);
+            }
+        }
         match folder.read(&config.routes) {
             Ok(_) => Ok((config, warnings)),
             Err(FileError::Changed) => Err(Failure::Changed),

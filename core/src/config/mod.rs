@@ -10,6 +10,7 @@ mod endpoints;
 mod error;
 mod file;
 mod limits;
+mod listener_tls;
 mod load;
 mod log;
 mod pools;
@@ -28,6 +29,7 @@ use ipnet::IpNet;
 
 pub use dns::Dns;
 pub use limits::{Limits, ScriptLimits};
+pub use listener_tls::{ListenerTls, Slot, TlsVersion};
 pub use load::{LoadError, Loaded, Overrides, attempt, load};
 pub use log::{Format, Level, Log};
 pub use pools::{

@@ -3,6 +3,8 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use super::ListenerTls;
+
 /// `[server]`: the process itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Server {
@@ -69,12 +71,14 @@ impl Default for Shutdown {
 pub struct Listener {
     /// `address`: IP and port to listen on. The port is not 0: nobody could be told which.
     pub address: SocketAddr,
-    /// `http2`: whether HTTP/2 with prior knowledge (RFC 9113 section 3.3) is spoken beside HTTP/1.1.
-    /// Default false.
+    /// `http2`: whether HTTP/2 is spoken beside HTTP/1.1. Without TLS that is HTTP/2 with prior knowledge (RFC 9113
+    /// section 3.3), by default not; with TLS it is offered by ALPN (RFC 7301), by default it is.
     pub http2: bool,
     /// `proxy_protocol`: whether each connection begins with a header of the PROXY protocol, by which one of
     /// `[trusted_proxies]` says who the client is. Default false.
     pub proxy_protocol: bool,
+    /// `tls`: what TLS is spoken with; `None` without it, the default.
+    pub tls: Option<ListenerTls>,
 }
 
 impl Listener {
@@ -85,6 +89,7 @@ impl Listener {
             address,
             http2: false,
             proxy_protocol: false,
+            tls: None,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Which metrics there are, and where their values come from.
 
 mod failures;
+mod tls;
 
 use super::family::{Families, Kind};
 use super::pool::PoolMetrics;
@@ -23,6 +24,7 @@ pub(super) fn render(metrics: &Metrics, input: &ScrapeInput) -> Vec<u8> {
     auth(metrics, &mut families);
     suspended_hooks(input, &mut families);
     requests(metrics, input.mirrors, &mut families);
+    tls::describe(metrics, &input.certificates, &mut families);
     reloads(&input.reload, &mut families);
     families
         .family(

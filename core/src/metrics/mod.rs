@@ -75,6 +75,8 @@ struct Worker {
     limits: Padded<[AtomicU64; Limit::ALL.len()]>,
     accept_failures: AtomicU64,
     refused: [AtomicU64; RefusedConnection::ALL.len()],
+    /// Handshakes of TLS: failed, done.
+    handshakes: [AtomicU64; 2],
 }
 
 /// A request being served; dropping it says that the request is done, wherever that happens.
@@ -124,6 +126,7 @@ impl Metrics {
                 limits: Padded([const { AtomicU64::new(0) }; Limit::ALL.len()]),
                 accept_failures: Default::default(),
                 refused: Default::default(),
+                handshakes: Default::default(),
             })
         };
         Self {
@@ -245,6 +248,19 @@ impl Metrics {
 
     fn connections_refused(&self, reason: RefusedConnection) -> u64 {
         let counters = self.workers.iter().map(|w| &w.refused[reason as usize]);
+        counters.map(|n| n.load(Ordering::Relaxed)).sum()
+    }
+
+    /// Counts one handshake of TLS with a client that has begun to speak, or said nothing in time.
+    pub(crate) fn tls_handshake(&self, done: bool) {
+        self.worker().handshakes[usize::from(done)].fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn tls_handshakes(&self, done: bool) -> u64 {
+        let counters = self
+            .workers
+            .iter()
+            .map(|w| &w.handshakes[usize::from(done)]);
         counters.map(|n| n.load(Ordering::Relaxed)).sum()
     }
 

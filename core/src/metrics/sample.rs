@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use edgewright_script::state::{StateSample, metric::MetricSample};
 
+use crate::tls::CertificateSample;
+
 use super::health::EndpointSample;
 use super::latency::HistogramSample;
 
@@ -38,6 +40,8 @@ pub struct ScrapeInput {
     pub script: Vec<MetricSample>,
     /// One for each key set that is fetched.
     pub jwks: Vec<JwksSample>,
+    /// One for each certificate file of listeners.
+    pub certificates: Vec<CertificateSample>,
 }
 
 /// One key set of `jwks(..)`.

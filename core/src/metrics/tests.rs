@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
+use crate::tls::CertificateSample;
 use edgewright_script::engine::FailureKind;
 use edgewright_script::state::StateSample;
 use std::collections::{BTreeMap, HashSet};
@@ -285,9 +286,30 @@ fn what_others_own_is_in_the_text() {
                 ..JwksSample::default()
             },
         ],
+        certificates: vec![
+            CertificateSample {
+                name: "a.crt".into(),
+                not_after: Some(time),
+                failed: true,
+            },
+            CertificateSample {
+                name: "b.crt".into(),
+                ..CertificateSample::default()
+            },
+        ],
     };
-    let samples = parse(&Metrics::new(2).render(&input));
+    let metrics = Metrics::new(2);
+    metrics.tls_handshake(true);
+    let samples = parse(&metrics.render(&input));
     let expected = [
+        ("tls_handshakes_total{result=\"done\"}", 1.0),
+        ("tls_handshakes_total{result=\"failed\"}", 0.0),
+        (
+            "tls_certificate_not_after_timestamp_seconds{name=\"a.crt\"}",
+            1_500_000_000.5,
+        ),
+        ("tls_certificate_failed{name=\"a.crt\"}", 1.0),
+        ("tls_certificate_failed{name=\"b.crt\"}", 0.0),
         ("config_reloads_total{result=\"loaded\"}", 3.0),
         ("config_reloads_total{result=\"unchanged\"}", 2.0),
         ("config_reloads_total{result=\"failed\"}", 1.0),

@@ -206,9 +206,8 @@ impl Request for RequestView<'_> {
         Some(Tls {
             version: &tls.version,
             cipher: &tls.cipher,
-            client_organization: tls.organization.as_deref(),
-            client_serial: tls.serial_number.as_deref(),
-            client_digest: &tls.cert_digest,
+            // Where `server::agreed` puts it.
+            sni: tls.organization.as_deref(),
         })
     }
 

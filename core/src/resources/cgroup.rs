@@ -89,9 +89,19 @@ fn groups(root: &Path, controller: &str) -> impl Iterator<Item = (Version, PathB
         let of_group = |group: ProcessCGroup| {
             let version = version(&group, controller)?;
             let directories = directories(root, version, controller, &group.pathname, &mounts);
-            Some(directories.into_iter().map(move |directory| (version, directory)))
+            Some(
+                directories
+                    .into_iter()
+                    .map(move |directory| (version, directory)),
+            )
         };
-        Some(groups.into_iter().filter_map(of_group).flatten().collect::<Vec<_>>())
+        Some(
+            groups
+                .into_iter()
+                .filter_map(of_group)
+                .flatten()
+                .collect::<Vec<_>>(),
+        )
     };
     found().unwrap_or_default().into_iter()
 }
@@ -141,7 +151,9 @@ fn directories(
 ) -> Vec<PathBuf> {
     let of_hierarchy = || {
         mounts.iter().filter(|mount| match version {
-            Version::V1 => mount.fs_type == "cgroup" && mount.super_options.contains_key(controller),
+            Version::V1 => {
+                mount.fs_type == "cgroup" && mount.super_options.contains_key(controller)
+            }
             Version::V2 => mount.fs_type == "cgroup2",
         })
     };

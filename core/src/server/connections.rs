@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
-use super::spoken::Spoken;
+use super::spoken::{Carrier, Spoken};
 use crate::metrics::{Limit, Metrics};
 
 /// Memory that a connection is reckoned with, in bytes: its own state while a request is served, and that of the connection
@@ -96,7 +96,12 @@ impl Connections {
     }
 
     /// Waits until a request comes, `limit` at the longest, on a worker's connection that has none.
-    pub(super) async fn idle(&self, worker: usize, stream: &mut Spoken, limit: Duration) -> Wait {
+    pub(super) async fn idle<C: Carrier>(
+        &self,
+        worker: usize,
+        stream: &mut Spoken<C>,
+        limit: Duration,
+    ) -> Wait {
         let Some(idle) = self.idle.get(worker) else {
             return Wait::Over;
         };

@@ -1,9 +1,12 @@
-//! What a connection says before its first request: a header of the PROXY protocol, the preface of HTTP/2.
+//! What a connection says before its first request: a header of the PROXY protocol, the handshake of TLS, the preface
+//! of HTTP/2.
 //!
-//! Pingora has no place for the first on listeners without TLS (pingora #132), and waits without a limit
-//! for the second, with requests of HTTP/1 shorter than it (`HttpServerOptions::h2c`). So both are read
-//! here, before Pingora gets the connection: within a time limit, and no further than it takes to tell.
+//! Pingora has no place for the first on listeners without TLS (pingora #132), makes the second with settings that can't
+//! change, and waits without a limit for the third, with requests of HTTP/1 shorter than it
+//! (`HttpServerOptions::h2c`). So all are read here, before Pingora gets the connection: within a time limit, and no
+//! further than it takes to tell.
 
+use std::net;
 use std::os::fd::AsRawFd as _;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +23,8 @@ use pingora_proxy::HttpProxy;
 use tokio::io::AsyncReadExt as _;
 
 use super::connections::{Connections, Wait};
-use super::spoken::Spoken;
+use super::handshake;
+use super::spoken::{Carrier, Opened, Spoken};
 use crate::{
     config::{Config, Listener},
     metrics::RefusedConnection,
@@ -31,14 +35,16 @@ use crate::{
 };
 
 /// RFC 9113 section 3.4.
-const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+pub(super) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// What is expected on a listener.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Manners {
     /// A header of the PROXY protocol, from a trusted proxy.
     pub(super) proxy_protocol: bool,
-    /// HTTP/2 with prior knowledge, beside HTTP/1.1.
+    /// TLS, with what every generation has for the listener at this address.
+    pub(super) tls: Option<net::SocketAddr>,
+    /// HTTP/2 with prior knowledge, beside HTTP/1.1; never with TLS.
     pub(super) http2: bool,
 }
 
@@ -46,7 +52,8 @@ impl Manners {
     pub(super) fn of(listener: &Listener) -> Self {
         Self {
             proxy_protocol: listener.proxy_protocol,
-            http2: listener.http2,
+            tls: listener.tls.as_ref().map(|_| listener.address),
+            http2: listener.http2 && listener.tls.is_none(),
         }
     }
 }
@@ -69,7 +76,7 @@ impl Door {
     /// Serves a connection to its end.
     pub(super) async fn serve(&self, stream: Transport, shutdown: &ShutdownWatch) {
         let stream = if self.manners == Manners::default() {
-            Spoken::http1(stream)
+            Opened::Plain(Spoken::http1(stream))
         } else {
             // Its state is not needed any more when requests come.
             match Box::pin(self.open(stream)).await {
@@ -77,6 +84,13 @@ impl Door {
                 None => return,
             }
         };
+        match stream {
+            Opened::Plain(stream) => self.requests(stream, shutdown).await,
+            Opened::Tls(stream) => Box::pin(self.requests(*stream, shutdown)).await,
+        }
+    }
+
+    async fn requests<C: Carrier>(&self, stream: Spoken<C>, shutdown: &ShutdownWatch) {
         if stream.is_http2() {
             self.proxy.process_new(Box::new(stream), shutdown).await;
         } else {
@@ -86,7 +100,7 @@ impl Door {
 
     /// Serves one request after the other. Pingora's own loop does the same; but it waits for a request with all that it takes to
     /// serve one (18 KiB), and holds the state of a connection of HTTP/2 beside it, whatever is spoken.
-    async fn serve_http1(&self, stream: Spoken, shutdown: &ShutdownWatch) {
+    async fn serve_http1<C: Carrier>(&self, stream: Spoken<C>, shutdown: &ShutdownWatch) {
         let mut stream = Box::new(stream);
         let mut limit = FIRST_REQUEST;
         let mut settings: Option<HttpPersistentSettings> = None;
@@ -105,7 +119,7 @@ impl Door {
             };
             let (back, kept) = reused.consume();
             // It is what the session was given.
-            let Ok(back) = back.into_any().downcast() else {
+            let Ok(back) = back.into_any().downcast::<Spoken<C>>() else {
                 return;
             };
             (stream, settings) = (back, kept);
@@ -129,7 +143,7 @@ impl Door {
     }
 
     /// `None`: the connection is not served, and closed.
-    async fn open(&self, mut stream: Transport) -> Option<Spoken> {
+    async fn open(&self, mut stream: Transport) -> Option<Opened> {
         // By the worker's handle: the last holder of a generation must not free it here.
         let handle = worker::current(&self.shared.generation, &self.client);
         let config = &handle.config;
@@ -139,17 +153,48 @@ impl Door {
         {
             return self.refuse(refused);
         }
+        if let Some(address) = self.manners.tls {
+            let limit = config.limits.tls_handshake_timeout;
+            // A client that says nothing keeps no generation alive.
+            drop(handle);
+            return self.encrypt(stream, address, limit).await;
+        }
         if self.manners.http2 {
             match speaks_http2(&mut stream, limit).await {
-                Ok(true) => return Some(Spoken::http2(stream)),
+                Ok(true) => return Some(Opened::Plain(Spoken::http2(stream))),
                 Ok(false) => {}
                 Err(refused) => return self.refuse(refused),
             }
         }
-        Some(Spoken::http1(stream))
+        Some(Opened::Plain(Spoken::http1(stream)))
     }
 
-    fn refuse(&self, refused: Option<RefusedConnection>) -> Option<Spoken> {
+    /// The same connection with TLS.
+    async fn encrypt(
+        &self,
+        stream: Transport,
+        address: net::SocketAddr,
+        limit: Duration,
+    ) -> Option<Opened> {
+        let settings = || {
+            let handle = worker::current(&self.shared.generation, &self.client);
+            handle.tls.server(address).cloned()
+        };
+        match handshake::shake(stream, limit, settings).await {
+            Ok(stream) => {
+                self.shared.metrics.tls_handshake(true);
+                Some(Opened::Tls(Box::new(stream)))
+            }
+            Err(refused) => {
+                if refused.is_some() {
+                    self.shared.metrics.tls_handshake(false);
+                }
+                self.refuse(refused)
+            }
+        }
+    }
+
+    fn refuse(&self, refused: Option<RefusedConnection>) -> Option<Opened> {
         if let Some(refused) = refused {
             self.shared.metrics.connection_refused(refused);
             tracing::debug!("refused a connection: {}", refused.name());
@@ -225,7 +270,7 @@ async fn speaks_http2(
 }
 
 /// Reads what is there, or waits for it; up to `most` bytes in all.
-async fn more(
+pub(super) async fn more(
     stream: &mut Transport,
     bytes: &mut Vec<u8>,
     most: usize,

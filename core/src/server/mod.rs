@@ -9,8 +9,10 @@
 //! address is taken. What they do for a connection is in `accept`.
 
 mod accept;
+mod agreed;
 mod connections;
 mod door;
+mod handshake;
 mod spoken;
 
 use std::{fmt, net::TcpListener, sync::Arc, thread, time::Duration};

@@ -1,30 +1,92 @@
 //! A connection of which is known what is spoken on it.
 
+use std::fmt::Debug;
 use std::future::poll_fn;
-use std::io;
+use std::io::{self, BufRead as _};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use futures_util::FutureExt as _;
 use pingora_core::protocols::{
     ALPN, GetProxyDigest, GetSocketDigest, GetTimingDigest, Peek, Shutdown, SocketDigest, Ssl,
     TimingDigest, UniqueID, UniqueIDType, l4::stream::Stream, raw_connect::ProxyDigest,
+    tls::SslDigest,
 };
+use pingora_core::tls::ServerTlsStream;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, BufWriter, ReadBuf};
 
 /// Bytes that are collected before they are written, so that a header and a short body go together: what fits into a
-/// packet, as Pingora's own. Nothing is collected of what is read: HTTP/1 reads into buffers that are there only as long as
+/// packet, as Pingora's own; with TLS, into one record. Nothing is collected of what is read: HTTP/1 reads into buffers that are there only as long as
 /// something is read (Pingora's own would be 64 KiB for each connection), HTTP/2 has its own.
 const WRITTEN: usize = 1460;
 
-/// A connection that tells Pingora what was agreed upon, as TLS would. All else is the connection's own.
+/// What carries the bytes: the connection itself, or TLS on it.
+pub(super) trait Carrier:
+    AsyncRead + AsyncWrite + Debug + Unpin + Send + Sync + 'static
+{
+    /// The connection.
+    fn transport(&self) -> &Stream;
+    /// The same.
+    fn transport_mut(&mut self) -> &mut Stream;
+    /// Whether there is something to read, or an end.
+    fn poll_readable(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        // The system waits for data before it reads nothing of it; what fails here fails again when it is read.
+        let mut nothing = ReadBuf::new(&mut []);
+        let read = Pin::new(self.transport_mut()).poll_read(context, &mut nothing);
+        read.map(drop)
+    }
+}
+
+impl Carrier for Stream {
+    fn transport(&self) -> &Stream {
+        self
+    }
+
+    fn transport_mut(&mut self) -> &mut Stream {
+        self
+    }
+}
+
+impl Carrier for ServerTlsStream<Stream> {
+    fn transport(&self) -> &Stream {
+        self.get_ref().0
+    }
+
+    fn transport_mut(&mut self) -> &mut Stream {
+        self.get_mut().0
+    }
+
+    fn poll_readable(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let (transport, session) = self.get_mut();
+        // What is decrypted already, the end that the client has announced included.
+        match session.reader().fill_buf() {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                transport.poll_readable(context)
+            }
+            _ => Poll::Ready(()),
+        }
+    }
+}
+
+/// A connection that tells Pingora what was agreed upon. All else is the connection's own.
 #[derive(Debug)]
-pub(super) struct Spoken {
-    stream: BufWriter<Stream>,
+pub(super) struct Spoken<C: Carrier = Stream> {
+    stream: BufWriter<C>,
     http2: bool,
+    /// What was agreed upon in the handshake of TLS.
+    tls: Option<Arc<SslDigest>>,
+    /// What was read, and is to be read again.
+    again: Bytes,
+}
+
+/// A connection for requests.
+pub(super) enum Opened {
+    Plain(Spoken),
+    Tls(Box<Spoken<ServerTlsStream<Stream>>>),
 }
 
 impl Spoken {
@@ -35,6 +97,27 @@ impl Spoken {
     pub(super) fn http2(stream: Stream) -> Self {
         Self::new(stream, true)
     }
+}
+
+impl Spoken<ServerTlsStream<Stream>> {
+    /// After a handshake, in which this was agreed upon.
+    pub(super) fn encrypted(stream: ServerTlsStream<Stream>, digest: SslDigest) -> Self {
+        let http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+        let mut spoken = Self::new(stream, http2);
+        spoken.tls = Some(Arc::new(digest));
+        spoken
+    }
+}
+
+impl<C: Carrier> Spoken<C> {
+    fn new(stream: C, http2: bool) -> Self {
+        Self {
+            stream: BufWriter::with_capacity(WRITTEN, stream),
+            http2,
+            tls: None,
+            again: Bytes::new(),
+        }
+    }
 
     pub(super) fn is_http2(&self) -> bool {
         self.http2
@@ -42,20 +125,20 @@ impl Spoken {
 
     /// Waits until there is something to read, or the client has left. Nothing is read.
     pub(super) async fn readable(&mut self) {
-        let mut nothing = ReadBuf::new(&mut []);
-        let stream = self.stream.get_mut();
-        // The system waits for data before it reads nothing of it; what fails here fails again when it is read.
-        let _ = poll_fn(|context| Pin::new(&mut *stream).poll_read(context, &mut nothing)).await;
+        if self.again.is_empty() {
+            let carrier = self.stream.get_mut();
+            poll_fn(|context| carrier.poll_readable(context)).await;
+        }
     }
 
-    fn new(stream: Stream, http2: bool) -> Self {
-        let stream = BufWriter::with_capacity(WRITTEN, stream);
-        Self { stream, http2 }
+    /// Has these bytes read again, before all others.
+    pub(super) fn rewind(&mut self, bytes: Vec<u8>) {
+        self.again = bytes.into();
     }
 }
 
 /// A response that breaks off leaves what was written of it here: Pingora only drops the connection.
-impl Drop for Spoken {
+impl<C: Carrier> Drop for Spoken<C> {
     fn drop(&mut self) {
         if !self.stream.buffer().is_empty() {
             // There is nobody who could wait; the system has room for so little, unless the client reads nothing.
@@ -64,25 +147,34 @@ impl Drop for Spoken {
     }
 }
 
-impl Ssl for Spoken {
+impl<C: Carrier> Ssl for Spoken<C> {
+    fn get_ssl_digest(&self) -> Option<Arc<SslDigest>> {
+        self.tls.clone()
+    }
+
     fn selected_alpn_proto(&self) -> Option<ALPN> {
         self.http2.then_some(ALPN::H2)
     }
 }
 
-impl Peek for Spoken {}
+impl<C: Carrier> Peek for Spoken<C> {}
 
-impl AsyncRead for Spoken {
+impl<C: Carrier> AsyncRead for Spoken<C> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        if !self.again.is_empty() {
+            let length = buffer.remaining().min(self.again.len());
+            buffer.put_slice(&self.again.split_to(length));
+            return Poll::Ready(Ok(()));
+        }
         Pin::new(&mut self.stream).poll_read(context, buffer)
     }
 }
 
-impl AsyncWrite for Spoken {
+impl<C: Carrier> AsyncWrite for Spoken<C> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -113,49 +205,55 @@ impl AsyncWrite for Spoken {
 }
 
 #[async_trait]
-impl Shutdown for Spoken {
+impl<C: Carrier> Shutdown for Spoken<C> {
     async fn shutdown(&mut self) {
         // Writes what was collected; a client that has left needs nothing any more.
         let _ = self.stream.shutdown().await;
     }
 }
 
-impl UniqueID for Spoken {
+impl<C: Carrier> UniqueID for Spoken<C> {
     fn id(&self) -> UniqueIDType {
-        self.stream.get_ref().id()
+        self.stream.get_ref().transport().id()
     }
 }
 
-impl GetTimingDigest for Spoken {
+impl<C: Carrier> GetTimingDigest for Spoken<C> {
     fn get_timing_digest(&self) -> Vec<Option<TimingDigest>> {
-        self.stream.get_ref().get_timing_digest()
+        self.stream.get_ref().transport().get_timing_digest()
     }
 
     fn get_read_pending_time(&self) -> Duration {
-        self.stream.get_ref().get_read_pending_time()
+        self.stream.get_ref().transport().get_read_pending_time()
     }
 
     fn get_write_pending_time(&self) -> Duration {
-        self.stream.get_ref().get_write_pending_time()
+        self.stream.get_ref().transport().get_write_pending_time()
     }
 }
 
-impl GetProxyDigest for Spoken {
+impl<C: Carrier> GetProxyDigest for Spoken<C> {
     fn get_proxy_digest(&self) -> Option<Arc<ProxyDigest>> {
-        self.stream.get_ref().get_proxy_digest()
+        self.stream.get_ref().transport().get_proxy_digest()
     }
 
     fn set_proxy_digest(&mut self, digest: ProxyDigest) {
-        self.stream.get_mut().set_proxy_digest(digest);
+        self.stream
+            .get_mut()
+            .transport_mut()
+            .set_proxy_digest(digest);
     }
 }
 
-impl GetSocketDigest for Spoken {
+impl<C: Carrier> GetSocketDigest for Spoken<C> {
     fn get_socket_digest(&self) -> Option<Arc<SocketDigest>> {
-        self.stream.get_ref().get_socket_digest()
+        self.stream.get_ref().transport().get_socket_digest()
     }
 
     fn set_socket_digest(&mut self, digest: SocketDigest) {
-        self.stream.get_mut().set_socket_digest(digest);
+        self.stream
+            .get_mut()
+            .transport_mut()
+            .set_socket_digest(digest);
     }
 }

@@ -183,7 +183,8 @@ fn an_unknown_key_is_an_error_with_a_suggestion() {
 
 #[test]
 fn what_does_not_exist_yet_is_an_error_and_not_a_key_that_does_nothing() {
-    let settings = "[[listeners]]\naddress = \"127.0.0.1:0\"\n[listeners.tls]\ncertificates = []\n";
+    let settings =
+        "[[listeners]]\naddress = \"127.0.0.1:9\"\n[listeners.tls]\nclient_ca = \"ca.pem\"\n";
     let folder = Folder::with(&[
         ("routes.rhai", "route(\"/\").respond(200, \"ok\");\n"),
         ("edgewright.toml", settings),

@@ -13,7 +13,9 @@ const ROUTES: &str = r#"
 "#;
 
 fn limited(most: usize) -> crate::support::launch::Builder {
-    serving(ROUTES).settings(&format!("[server]\nthreads = 1\n\n[limits]\nconnections = {most}"))
+    serving(ROUTES).settings(&format!(
+        "[server]\nthreads = 1\n\n[limits]\nconnections = {most}"
+    ))
 }
 
 #[test]
@@ -85,7 +87,12 @@ fn what_the_limit_is_follows_from_the_open_files() {
 fn resident(pid: u32) -> usize {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kib: usize = line.unwrap().trim().trim_end_matches(" kB").parse().unwrap();
+    let kib: usize = line
+        .unwrap()
+        .trim()
+        .trim_end_matches(" kB")
+        .parse()
+        .unwrap();
     kib * 1024
 }
 
@@ -116,7 +123,9 @@ fn idle_connections_cost_little() {
     println!("{each} bytes for each of {count} idle connections");
     assert!(each <= 30_000, "{each} bytes for each of {count}");
     drop(all);
-    until("all are gone", SOON, || proxy.metric("connections", &[]) <= 1.0);
+    until("all are gone", SOON, || {
+        proxy.metric("connections", &[]) <= 1.0
+    });
     // jemalloc gives pages back 5 s after they are free.
     let most = before + count * 30_000 / 4;
     until("the memory is given back", 4 * SOON, || {

@@ -237,7 +237,11 @@ fn attempts_make_one_copy() {
     };
     assert_eq!(puts(web.requests()), 2);
     // The two copies may overtake each other.
-    let mut copies: Vec<_> = shadow.requests().into_iter().map(|seen| seen.body).collect();
+    let mut copies: Vec<_> = shadow
+        .requests()
+        .into_iter()
+        .map(|seen| seen.body)
+        .collect();
     copies.sort();
     assert_eq!(copies, [&b""[..], b"once"]);
 }

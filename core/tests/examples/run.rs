@@ -12,6 +12,7 @@ use crate::support::certificates::Authority;
 use crate::support::client::{Response, request};
 use crate::support::launch::{Builder, serving};
 use crate::support::proxy::Proxy;
+use crate::support::tls_client::{Tunnel, asking_for};
 use crate::support::tls_server::{Demands, TlsServer};
 use crate::support::upstream::Seen;
 
@@ -31,11 +32,19 @@ pub fn run(folder: &Path) -> Vec<String> {
     let settings = settings(folder);
     let pools = Pools::start(names(&settings), &scenario.upstreams);
     let secured = Secured::start(&settings, &pools);
-    let proxy = start(folder, settings, &pools, &secured, &scenario);
+    let tls = listener_tls(&settings);
+    let proxy = start(
+        folder,
+        settings,
+        tls.as_deref(),
+        &pools,
+        &secured,
+        &scenario,
+    );
     let mut wrong = Vec::new();
     let mut kept = BTreeMap::new();
     for exchange in &scenario.requests {
-        let found = try_one(&proxy, &pools, exchange, &mut kept);
+        let found = try_one(&proxy, tls.is_some(), &pools, exchange, &mut kept);
         wrong.extend(
             found
                 .into_iter()
@@ -97,6 +106,18 @@ fn settings(folder: &Path) -> toml::Table {
         .unwrap_or_else(|error| panic!("{}/edgewright.toml: {error}", folder.display()))
 }
 
+/// The TLS of the last listener, as keys of a listener: then the test speaks TLS, and asks for the host as name.
+fn listener_tls(settings: &toml::Table) -> Option<String> {
+    let last = settings.get("listeners")?.as_array()?.last()?;
+    let tls = last.get("tls")?.clone();
+    Some(toml::Table::from_iter([("tls".to_owned(), tls)]).to_string())
+        // Below [[listeners]] a table has its name in front.
+        .map(|text| {
+            text.replace("[tls]", "[listeners.tls]")
+                .replace("[[tls.", "[[listeners.tls.")
+        })
+}
+
 /// The upstreams of the settings, one for each target: `web` and, for more targets, `web-2` and so on. An example
 /// declares its pools there, where their targets can be replaced.
 fn names(settings: &toml::Table) -> BTreeSet<String> {
@@ -118,6 +139,7 @@ fn upstream_name(pool: &str, index: usize) -> String {
 fn start(
     folder: &Path,
     mut settings: toml::Table,
+    tls: Option<&str>,
     pools: &Pools,
     secured: &Secured,
     scenario: &Scenario,
@@ -147,6 +169,9 @@ fn start(
         }
     }
     let mut builder = serving(&read(folder, "routes.rhai")).settings(&settings.to_string());
+    if let Some(tls) = tls {
+        builder = builder.listener(tls);
+    }
     for (name, value) in &scenario.environment {
         builder = builder.environment(name, value);
     }
@@ -169,6 +194,7 @@ fn with_files(mut builder: Builder, folder: &Path) -> Builder {
 
 fn try_one(
     proxy: &Proxy,
+    tls: bool,
     pools: &Pools,
     exchange: &Exchange,
     kept: &mut BTreeMap<String, String>,
@@ -194,9 +220,12 @@ fn try_one(
     if let Some(body) = &exchange.body {
         sent = sent.body(body.as_bytes());
     }
+    let name = exchange.host.as_deref().unwrap_or("edge.test");
+    let tunnel = tls.then(|| asking_for(name).to(proxy.address()));
+    let address = tunnel.as_ref().map_or(proxy.address(), Tunnel::address);
     pools.take();
     for _ in 0..exchange.times {
-        let answer = proxy.send(&sent);
+        let answer = sent.send(address);
         check_answer(exchange, &answer, &mut wrong);
         if !wrong.is_empty() {
             return wrong;

@@ -28,6 +28,7 @@ pub mod ports;
 pub mod proxy;
 pub mod service;
 pub mod skip;
+pub mod tls_client;
 pub mod tls_server;
 pub mod two_files;
 pub mod upstream;

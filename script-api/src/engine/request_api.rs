@@ -1,6 +1,5 @@
 //! What scripts can do with `req`.
 
-use data_encoding::HEXLOWER;
 use http::HeaderName;
 use rhai::{Array, Dynamic, Engine, ImmutableString, Map};
 
@@ -88,17 +87,12 @@ fn register_properties(engine: &mut Engine, path_policy: PathPolicy) {
     );
 }
 
-/// What is known of a connection; what the client's certificate doesn't say is `()`.
+/// What is known of a connection; without a name that the client asked for, that is `()`.
 fn tls_map(tls: &Tls<'_>) -> Map {
-    let digest = tls.client_digest;
-    let digest = (!digest.is_empty()).then(|| HEXLOWER.encode(digest));
-    let text = |text: Option<&str>| text.map_or(Dynamic::UNIT, Into::into);
     Map::from([
         ("version".into(), tls.version.into()),
         ("cipher".into(), tls.cipher.into()),
-        ("client_organization".into(), text(tls.client_organization)),
-        ("client_serial".into(), text(tls.client_serial)),
-        ("client_digest".into(), text(digest.as_deref())),
+        ("sni".into(), tls.sni.map_or(Dynamic::UNIT, Into::into)),
     ])
 }
 

@@ -111,7 +111,7 @@ pub(super) const REQUEST: Group = Group {
         Entry::new(
             Request,
             &["tls: map | ()"],
-            "`()` on a plain connection, else `version`, `cipher`, and of the client's certificate `client_organization`, `client_serial` and `client_digest`, each `()` when there is none.",
+            "`()` on a plain connection, else `version` (`TLSv1.2` or `TLSv1.3`), `cipher`, and `sni`: the name that the client asked for, or `()`.",
         ),
         Entry::new(
             Request,

@@ -3,6 +3,7 @@
 mod checks;
 mod failures;
 mod health;
+mod listener_tls;
 mod loading;
 mod tls;
 mod values;

@@ -77,6 +77,7 @@ connections = 77
 keepalive_timeout = "1m 1s"
 request_read_timeout = "4s"
 response_write_timeout = "5s"
+tls_handshake_timeout = "6s"
 password_checks = 7
 mirrors = 9
 
@@ -211,6 +212,7 @@ fn every_key_reaches_the_model() {
             keepalive_timeout: seconds(61),
             request_read_timeout: seconds(4),
             response_write_timeout: seconds(5),
+            tls_handshake_timeout: seconds(6),
             password_checks: 7,
             mirrors: 9,
         },
@@ -300,8 +302,8 @@ fn mistakes_have_a_place_and_a_way_out() {
             "1:2: unknown key `listener` (did you mean `listeners`?)",
         ),
         (
-            "[[listeners]]\naddress = \"0.0.0.0:1\"\n[listeners.tls]\n",
-            "3:12: unknown key `tls` (the keys here are `address`, `http2`, `proxy_protocol`)",
+            "[[listeners]]\naddress = \"0.0.0.0:1\"\n[listeners.ssl]\n",
+            "3:12: unknown key `ssl` (the keys here are `address`, `http2`, `proxy_protocol`, `tls`)",
         ),
         (
             "[pools.web]\ntargets = [\"a:1\"]\n[pools.web.helth]\npath = \"/\"",
