@@ -11,6 +11,7 @@ use crate::{
     dns::Resolver,
     health::Health,
     jwks::KeySets,
+    last_good::LastGood,
     lifecycle::Lifecycle,
     metrics::{ReloadSample, ScrapeInput, ThrottlingSample},
     pools::Readiness,
@@ -32,12 +33,17 @@ pub struct Live {
 
 impl Live {
     /// `last` is what the load at the start read.
-    pub(crate) fn new(source: Source, shared: Arc<Shared>, health: Health, last: LastRead) -> Self {
+    pub(crate) fn new(
+        source: Source,
+        shared: Arc<Shared>,
+        health: Health,
+        last: Option<LastRead>,
+    ) -> Self {
         Self {
             source,
             shared,
             health,
-            last: Some(last),
+            last,
         }
     }
 }
@@ -59,7 +65,9 @@ impl Reloadable for Live {
             }
         };
         self.last = Some(LastRead::of(&compiled.folder));
-        if compiled.folder.fingerprint() == serving.fingerprint {
+        let folder = compiled.folder.clone();
+        if folder.fingerprint() == serving.fingerprint {
+            self.source.keep(&folder, &serving.revision);
             return Outcome::Unchanged {
                 revision: serving.revision.clone(),
             };
@@ -104,6 +112,7 @@ impl Reloadable for Live {
                         errors: vec![Diagnostic::error(error)],
                     };
                 }
+                self.source.keep(&folder, &generation.revision);
                 self.shared.generation.store(generation);
                 self.shared.swapped.notify_one();
                 outcome
@@ -160,6 +169,8 @@ pub struct Desk {
     pub state: StateStore,
     /// Key sets.
     pub key_sets: Arc<KeySets>,
+    /// Where files that were loaded are kept, if they are.
+    pub last_good: Option<Arc<LastGood>>,
     /// The configuration at the start: what only a restart changes is in force as it says.
     pub started_with: Config,
 }
@@ -196,7 +207,11 @@ impl Operations for Desk {
         let generation = self.shared.generation.load();
         let status = self.reload.status();
         let input = ScrapeInput {
-            reload: reload_sample(&status),
+            reload: ReloadSample {
+                degraded: self.last_good.as_ref().is_some_and(|kept| kept.is_degraded()),
+                keep_failures: self.last_good.as_ref().map(|kept| kept.failures()),
+                ..reload_sample(&status)
+            },
             dns: self.resolver.snapshot().into(),
             pools: generation
                 .pools
@@ -231,6 +246,7 @@ impl Operations for Desk {
         json!({
             "version": env!("CARGO_PKG_VERSION"),
             "revision": reload.revision,
+            "degraded": self.last_good.as_ref().is_some_and(|kept| kept.is_degraded()),
             "loaded_at": reload.loaded_at,
             "last_attempt": reload.last_attempt,
             "last_error": reload.last_error,
@@ -275,5 +291,6 @@ fn reload_sample(status: &ReloadStatus) -> ReloadSample {
         last_duration: status.last_attempt.as_ref().map(|attempt| attempt.duration),
         watch_errors: status.watch_errors,
         revision: status.revision.clone(),
+        ..ReloadSample::default()
     }
 }

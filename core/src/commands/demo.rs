@@ -12,7 +12,7 @@ use anyhow::Context as _;
 use pingora_core::services::listening::Service;
 
 use self::echo::Echo;
-use super::{WRONG, run};
+use super::{WRONG, run, start::Start};
 use crate::{config::Overrides, server::Workers};
 
 const ROUTES: &str = include_str!("demo/routes.rhai");
@@ -25,9 +25,13 @@ pub(super) fn run(listen: SocketAddr) -> ExitCode {
                 listen: vec![listen],
                 ..Overrides::default()
             };
-            run::serve(folder, overrides, |workers| {
-                start_echoes(workers, &demo.echoes)
-            })
+            let start = Start {
+                path: folder,
+                overrides,
+                last_good: None,
+                upgrade: false,
+            };
+            run::serve(start, |workers| start_echoes(workers, &demo.echoes))
         }
         Err(error) => {
             eprintln!("{error:#}");
@@ -70,7 +74,7 @@ fn start_echoes(workers: &Workers, echoes: &[(&'static str, SocketAddr)]) -> any
     for &(name, address) in echoes {
         let mut service = Service::new(name.to_owned(), Echo::server(name));
         service.add_tcp(&address.to_string());
-        workers.start(name, vec![service])?;
+        workers.start(name, service)?;
     }
     Ok(())
 }

@@ -96,6 +96,9 @@ fn each<T>(given: &[Spanned<String>], check: impl FnMut(&Spanned<String>) -> Opt
     given.iter().filter_map(check).collect()
 }
 
+/// Bytes of the path of a Unix socket (unix(7)).
+const LONGEST_SOCKET: usize = 107;
+
 fn server(checks: &mut Checks<'_>, table: file::Server, overrides: &Overrides) -> Server {
     let mut server = Server::default();
     let mut count = |key: &str, given: Option<Spanned<AutoOrCount>>, most: u64| {
@@ -124,6 +127,17 @@ fn server(checks: &mut Checks<'_>, table: file::Server, overrides: &Overrides) -
         match check_zone(zone.get_ref()) {
             Ok(()) => server.zone = Some(zone.into_inner()),
             Err(message) => checks.error(&zone.span(), message),
+        }
+    }
+    if let Some(given) = table.upgrade_socket {
+        let path = given.get_ref();
+        if path.starts_with('/') && path.len() <= LONGEST_SOCKET {
+            server.upgrade_socket = Some(path.into());
+        } else {
+            let message = format!(
+                "`server.upgrade_socket` must be an absolute path of at most {LONGEST_SOCKET} bytes"
+            );
+            checks.error(&given.span(), message);
         }
     }
     let (shutdown, given) = (&mut server.shutdown, table.shutdown);

@@ -9,6 +9,7 @@
 //! [`ScrapeInput`].
 
 mod auth;
+mod connections;
 mod exposition;
 mod family;
 mod health;
@@ -30,6 +31,8 @@ mod tests;
 mod upstream;
 
 pub use auth::{AuthFilter, AuthOutcome};
+pub use connections::Connections;
+pub(crate) use connections::{OpenConnection, Unsent};
 pub use family::CONTENT_TYPE;
 pub use health::{CheckResult, EjectionReason, EndpointSample};
 pub use latency::{HistogramSample, Latency};
@@ -100,6 +103,7 @@ pub struct Metrics {
     outbound: OutboundMetrics,
     background: Background,
     auth: AuthMetrics,
+    connections: Arc<Connections>,
 }
 
 /// Hooks that ran without a request. One worker counts.
@@ -134,6 +138,7 @@ impl Metrics {
             outbound: OutboundMetrics::new(shards),
             background: Background::default(),
             auth: AuthMetrics::new(shards),
+            connections: Arc::default(),
         }
     }
 
@@ -193,6 +198,11 @@ impl Metrics {
     pub fn in_flight(&self) -> u64 {
         let references = self.workers.iter().map(Arc::strong_count);
         (references.sum::<usize>() - self.workers.len()) as u64
+    }
+
+    /// Connections of clients.
+    pub fn connections(&self) -> &Arc<Connections> {
+        &self.connections
     }
 
     /// Counts one hit of a limit.

@@ -68,6 +68,10 @@ pub struct ReloadSample {
     pub watch_errors: u64,
     /// The live generation's revision; empty: no series.
     pub revision: String,
+    /// Whether the copy of the last good files serves, since the files were refused at the start.
+    pub degraded: bool,
+    /// How often such a copy could not be kept; `None` when none is to be kept.
+    pub keep_failures: Option<u64>,
 }
 
 /// Name resolution.

@@ -219,6 +219,8 @@ fn what_others_own_is_in_the_text() {
         bodies: 512,
         mirrors: 5,
         reload: ReloadSample {
+            degraded: true,
+            keep_failures: Some(2),
             loaded: 3,
             unchanged: 2,
             failed: 1,

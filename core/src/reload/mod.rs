@@ -32,6 +32,7 @@ use edgewright_script::diagnostic::Diagnostic;
 use tokio::sync::oneshot;
 
 pub use hangup::{Hangup, reload_on_hangup};
+pub(crate) use status::failure_text;
 pub use status::{Attempt, Counts, ReloadStatus, ResultKind};
 
 use trigger::Triggers;
@@ -114,6 +115,8 @@ pub struct Initial {
     pub revision: String,
     /// When it was loaded.
     pub loaded_at: SystemTime,
+    /// Why the files were refused, when something else than they serves.
+    pub refused: Vec<Diagnostic>,
 }
 
 /// The pace of the pipeline.

@@ -19,11 +19,12 @@ use pingora_core::{
 };
 use pingora_proxy::HttpProxy;
 use tokio::io::AsyncReadExt as _;
+use tokio::sync::watch;
 
 use super::spoken::Http2;
 use crate::{
     config::{Config, Listener},
-    metrics::RefusedConnection,
+    metrics::{OpenConnection, RefusedConnection},
     proxy::{Edge, Shared, is_trusted},
     proxy_protocol::{self, Beginning, Ends},
 };
@@ -54,6 +55,8 @@ pub struct Door {
     pub(super) proxy: Arc<HttpProxy<Edge>>,
     pub(super) shared: Arc<Shared>,
     pub(super) manners: Manners,
+    /// Says that a connection without a request has to go, because the process ends.
+    pub(super) leaving: watch::Receiver<bool>,
 }
 
 #[async_trait]
@@ -63,20 +66,35 @@ impl ServerApp for Door {
         stream: Stream,
         shutdown: &ShutdownWatch,
     ) -> Option<Stream> {
+        let _open = self.counted();
         let stream = if self.manners.proxy_protocol || self.manners.http2 {
-            self.open(stream).await?
+            let mut leaving = self.leaving.clone();
+            let left = async move {
+                // An error says that the worker is gone.
+                let _ = leaving.wait_for(|leaving| *leaving).await;
+            };
+            tokio::select! {
+                biased;
+                opened = self.open(stream) => opened?,
+                () = left => return None,
+            }
         } else {
             stream
         };
         self.proxy.process_new(stream, shutdown).await
     }
 
-    async fn cleanup(&self) {
-        self.proxy.cleanup().await;
-    }
+    // The worker tells the proxy that it is over, later than Pingora would: whoever has just connected has to
+    // get its request through.
+    async fn cleanup(&self) {}
 }
 
 impl Door {
+    /// Counts a connection until it ends.
+    pub(super) fn counted(&self) -> OpenConnection {
+        self.shared.metrics.connections().opened()
+    }
+
     /// `None`: the connection is not served, and closed.
     async fn open(&self, stream: Stream) -> Option<Stream> {
         let mut stream = *stream.into_any().downcast::<Transport>().ok()?;
@@ -90,7 +108,10 @@ impl Door {
         }
         if self.manners.http2 {
             match speaks_http2(&mut stream, limit).await {
-                Ok(true) => return Some(Box::new(Http2(stream))),
+                Ok(true) => {
+                    let unsent = self.shared.metrics.connections().sending();
+                    return Some(Box::new(Http2::new(stream, unsent)));
+                }
                 Ok(false) => {}
                 Err(refused) => return self.refuse(refused),
             }

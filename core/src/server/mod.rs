@@ -1,7 +1,7 @@
 //! The worker threads.
 //!
 //! Each worker is a whole small server: its own thread with its own runtime, its own listening
-//! sockets (the kernel spreads connections over them, SO_REUSEPORT), its own Pingora proxy with its
+//! sockets (the kernel spreads connections over them, SO_REUSEPORT; [`Sockets`]), its own Pingora proxy with its
 //! own kept upstream connections. Nothing that a request needs belongs to another thread.
 //!
 //! Pingora's own `Server` is not used: its threads share one pool of upstream connections, which
@@ -9,124 +9,46 @@
 //! address is taken.
 
 mod door;
+mod sockets;
 mod spoken;
+mod workers;
 
-use std::{collections::BTreeMap, sync::Arc, thread, time::Duration};
+use std::{collections::BTreeMap, io, os::fd::IntoRawFd as _, sync::Arc};
 
-use anyhow::Context as _;
 use edgewright_script::program::MOST_RETRIES;
-use futures_util::future::join_all;
 use pingora_core::{
     apps::HttpServerOptions,
-    listeners::{ListenerConfig, TcpSocketOptions},
+    listeners::ListenerConfig,
     protocols::http::v2::server::default_h2_options,
-    server::configuration::ServerConf,
-    services::{Service, listening::Service as ListeningService},
+    server::{Fds, ListenFds, configuration::ServerConf},
+    services::listening::Service as ListeningService,
 };
 use pingora_proxy::HttpProxy;
-use pingora_timeout::fast_timeout::set_fast_timeout_to_tokio_threshold;
 use tokio::sync::watch;
 
 pub use door::Door;
+pub use sockets::Sockets;
+pub use workers::{Serving, Workers};
 
 use crate::{config::Config, outbound::NO_CERTIFICATES, proxy::Edge};
 use door::Manners;
-
-/// Bytes of a worker's stack. The deepest calls and expressions that are allowed need 22 MiB, and a
-/// chain of closures as long as a hook can make one is freed by recursion. Only what is used
-/// takes memory.
-const STACK: usize = 64 * 1024 * 1024;
 
 /// Upstream connections that Pingora may try for one request, over all kinds of failures. How many
 /// are tried is decided case by case, in [`crate::proxy`].
 const MAX_TRIES: usize = 1 + MOST_RETRIES as usize;
 
-/// The threads that serve.
-#[derive(Debug)]
-pub struct Workers {
-    closing: Arc<watch::Sender<bool>>,
-}
-
-impl Default for Workers {
-    /// No worker yet, and timers those of the workers' own runtimes: Pingora's faster ones for long
-    /// times are shared by all threads, and each is kept until its time has come, used or not.
-    fn default() -> Self {
-        set_fast_timeout_to_tokio_threshold(Some(Duration::ZERO));
-        Self {
-            closing: Arc::new(watch::Sender::new(false)),
-        }
-    }
-}
-
-impl Workers {
-    /// Starts a thread that serves with `services` until the process ends.
-    ///
-    /// # Errors
-    /// When the thread or its runtime can't be made.
-    pub fn start<S: Service + 'static>(&self, name: &str, services: Vec<S>) -> anyhow::Result<()> {
-        self.start_beside(name, services, |_| async {})
-    }
-
-    /// The same, with something else that runs on the thread beside it. It is told when the process
-    /// is to end, and may go on until it does.
-    ///
-    /// # Errors
-    /// When the thread or its runtime can't be made.
-    pub fn start_beside<S, B, R>(
-        &self,
-        name: &str,
-        mut services: Vec<S>,
-        beside: B,
-    ) -> anyhow::Result<()>
-    where
-        S: Service + 'static,
-        B: FnOnce(watch::Receiver<bool>) -> R + Send + 'static,
-        R: Future<Output = ()>,
-    {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .context("can't make the runtime of a worker")?;
-        let closing = self.closing.subscribe();
-        let open = self.closing.clone();
-        thread::Builder::new()
-            .name(name.to_owned())
-            .stack_size(STACK)
-            .spawn(move || {
-                runtime.block_on(async {
-                    let beside = beside(closing.clone());
-                    let serve = async {
-                        let started = services
-                            .iter_mut()
-                            .map(|service| service.start_service(None, closing.clone(), 1));
-                        join_all(started).await;
-                        // Were the other end gone, Pingora would report an error.
-                        let _open = open;
-                        // The listeners are closed; connections are served until the process ends.
-                        std::future::pending::<()>().await;
-                    };
-                    tokio::join!(serve, beside);
-                });
-            })
-            .context("can't start a worker")?;
-        Ok(())
-    }
-
-    /// Closes the listeners. Connections that have no request end, requests in flight go on.
-    pub fn close(&self) {
-        // Nobody listens to the signal when no worker was started.
-        let _ = self.closing.send(true);
-    }
-}
-
-/// The services of one worker of `threads`, which keeps its share of `kept` upstream connections: one for
-/// the listeners of each kind, all in front of one proxy.
+/// What the worker `number` of `threads` serves with, which keeps its share of `kept` upstream connections: one
+/// service for the listeners of each kind, all in front of one proxy, with the worker's share of `sockets`.
+///
+/// # Errors
+/// When the files run out.
 pub fn proxy(
     config: &Config,
     edge: Edge,
-    threads: usize,
+    sockets: &Sockets,
+    (number, threads): (usize, usize),
     kept: usize,
-) -> Vec<ListeningService<Door>> {
+) -> io::Result<Serving> {
     let configuration = ServerConf {
         // Of this proxy: the workers are proxies of their own.
         threads: 1,
@@ -156,21 +78,36 @@ pub fn proxy(
     proxy.h2_options = Some(http2);
     let proxy = Arc::new(proxy);
 
+    let (leave, leaving) = watch::channel(false);
+    let door = |manners| Door {
+        proxy: proxy.clone(),
+        shared: shared.clone(),
+        manners,
+        leaving: leaving.clone(),
+    };
     let mut services = BTreeMap::new();
-    for listener in &config.listeners {
+    let mut fds = Fds::new();
+    let mut late = Vec::new();
+    for (address, socket) in sockets.of_worker(number, threads)? {
+        let listener = config.listeners.iter();
+        let Some(listener) = { listener }.find(|listener| listener.address == address) else {
+            continue;
+        };
         let manners = Manners::of(listener);
         let service = services.entry(manners).or_insert_with(|| {
-            let door = Door {
-                proxy: proxy.clone(),
-                shared: shared.clone(),
-                manners,
-            };
-            ListeningService::new("proxy".to_owned(), door)
+            ListeningService::new("proxy".to_owned(), door(manners))
         });
-        let mut options = TcpSocketOptions::default();
-        options.so_reuseport = Some(true);
-        let address = listener.address.to_string();
-        service.add_listener(ListenerConfig::tcp(address).tcp_socket_options(options));
+        late.push((socket.try_clone()?, Arc::new(door(manners))));
+        // Found by this name, and not bound anew. Two sockets of one address need two names.
+        let name = format!("{address} #{}", late.len());
+        fds.add(name.clone(), socket.into_raw_fd());
+        service.add_listener(ListenerConfig::tcp(name));
     }
-    services.into_values().collect()
+    Ok(Serving {
+        services: services.into_values().collect(),
+        fds: ListenFds::new(fds.into()),
+        late,
+        proxy,
+        leave,
+    })
 }

@@ -29,6 +29,7 @@ fn generation(caller: &Caller, target: SocketAddr) -> (Generation, PoolId) {
             caller.metrics.clone(),
             Arc::default(),
         )),
+        last_good: None,
     };
     let compiled = source.compile().unwrap();
     let generation = source.generation(compiled, None).unwrap();
