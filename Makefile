@@ -72,9 +72,30 @@ bench-outage: ## what clients notice of a dying and of a slow target, beside ngi
 	$(BENCH_BUILD)
 	$(BENCH) outage --json $(TARGET)/outage.json
 
+.PHONY: bench-pod
+bench-pod: ## what a proxy does within the limits of a pod, in containers (10 minutes)
+	@scripts/install.sh bench
+	$(BENCH_BUILD)
+	BINARIES=$(TARGET)/release scripts/bench-pod.sh
+
+.PHONY: bench-reload
+bench-reload: ## latency during reloads beside latency without, the time of a reload, and memory over 1,000 (8 minutes)
+	@scripts/install.sh bench
+	$(BENCH_BUILD)
+	$(BENCH) reload --json $(TARGET)/reload.json
+
 .PHONY: image
 image: ## the container image
 	IMAGE=$(IMAGE) PROFILE=$(PROFILE) scripts/image.sh
+
+.PHONY: pod
+pod: ## examples/pod: a gateway with the limits of a small pod, and a load (scripts/pod.sh down ends it)
+	IMAGE=$(IMAGE) scripts/pod.sh
+
+.PHONY: pod-test
+pod-test: ## tries examples/pod, with compose where it is, and with docker run
+	IMAGE=$(IMAGE) scripts/pod.sh test
+	IMAGE=$(IMAGE) COMPOSE=none scripts/pod.sh test
 
 .PHONY: image-test
 image-test: image ## builds the container image and tries it

@@ -17,6 +17,7 @@ use crate::nginx;
 use crate::outage;
 use crate::peers::{ALL, FLOOR, Field, Peer, Programs};
 use crate::placement::Placement;
+use crate::reload;
 use crate::report::Skipped;
 use crate::run;
 
@@ -38,6 +39,8 @@ enum Action {
     Hooks(hooks::Options),
     /// Errors and latency while one of three targets dies and another becomes slow.
     Outage(outage::Options),
+    /// Latency during reloads beside latency without, how long a reload takes, and memory over many of them.
+    Reload(reload::Options),
     /// What `hooks` runs under callgrind.
     #[command(hide = true)]
     HookLoop(hooks::LoopOptions),
@@ -106,6 +109,7 @@ pub fn execute(cli: Cli) -> Result<()> {
         Action::Instructions(options) => count_instructions(&options, interrupt),
         Action::Hooks(options) => hooks::run(&options, interrupt),
         Action::Outage(options) => outage::run(&options, &interrupt),
+        Action::Reload(options) => reload::run(&options, &interrupt),
         Action::HookLoop(options) => hooks::run_loop(&options),
         Action::HookTrace(options) => hooks::run_trace(&options),
     }

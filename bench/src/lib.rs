@@ -24,6 +24,7 @@ mod ports;
 mod process;
 mod procfs;
 mod rate;
+mod reload;
 mod report;
 mod run;
 mod start;

@@ -26,13 +26,17 @@ pub(crate) async fn run(
     client: Arc<Client>,
     mut closing: watch::Receiver<bool>,
 ) {
+    let mut swapped = shared.swapped.subscribe();
     loop {
+        swapped.borrow_and_update();
         let handle = worker::current(&shared.generation, &client);
         tokio::select! {
             biased;
             // Also when whoever could say so is gone.
             _ = closing.wait_for(|closing| *closing) => return,
-            () = shared.swapped.notified() => {}
+            changed = swapped.changed() => if changed.is_err() {
+                return;
+            },
             () = run_all(&handle) => {}
         }
     }

@@ -5,6 +5,7 @@
 
 use std::{
     collections::HashMap,
+    mem,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -19,11 +20,13 @@ use edgewright_script::{
 
 use crate::{
     config::Config,
+    discard::discard,
     files::Fingerprint,
     metrics::{AuthFilter, AuthOutcome, Limit, Metrics, PoolMetrics, RouteMetrics},
     parcel::Parcel,
     pools::{Pool, Pools},
     proxy::ForwardAnswers,
+    reload::{Changes, Counted},
 };
 
 /// Everything that requests are served with.
@@ -86,6 +89,7 @@ impl Generation {
         });
         let forward_answers = keeping.map(|(index, _)| (index, Arc::default())).collect();
         let labels = parts.program.routes.iter().map(|route| &*route.label);
+        metrics.generation_made();
         Some(Self {
             number: NUMBER.fetch_add(1, Ordering::Relaxed),
             revision: parts.fingerprint.revision(),
@@ -204,8 +208,41 @@ impl Generation {
         )
     }
 
+    /// What is different from `old`.
+    pub fn changes_since(&self, old: &Self) -> Changes {
+        let routes = |generation: &Self| {
+            let outlines = generation.program.outlines().into_iter();
+            outlines.map(|route| (route.identity, route.content))
+        };
+        // A pool whose settings are the same is the same one.
+        let pools = |generation: &Self| -> Vec<(String, usize)> {
+            let pools = generation.pools.iter();
+            pools
+                .map(|pool| (pool.name().to_owned(), Arc::as_ptr(pool).addr()))
+                .collect()
+        };
+        let changes = Changes {
+            routes: Counted::between(routes(old), routes(self)),
+            pools: Counted::between(pools(old), pools(self)),
+            ..Changes::default()
+        };
+        self.fingerprint.tell_changes(&old.fingerprint, changes)
+    }
+
     /// Whether any pool has somebody to send requests to; also when there is no pool at all.
     pub fn can_serve(&self) -> bool {
         self.by_pool.is_empty() || self.by_pool.iter().any(|(pool, _)| pool.has_endpoints())
+    }
+}
+
+impl Drop for Generation {
+    fn drop(&mut self) {
+        let ready = self.interpreters.get_mut();
+        let ready = mem::take(ready.unwrap_or_else(PoisonError::into_inner));
+        if !ready.is_empty() {
+            // Their syntax trees need more stack than some threads have.
+            discard(Box::new(ready));
+        }
+        self.metrics.generation_freed();
     }
 }

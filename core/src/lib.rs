@@ -8,6 +8,7 @@ mod background;
 pub mod certificates;
 pub mod commands;
 pub mod config;
+mod discard;
 pub mod dns;
 pub mod files;
 #[doc(hidden)]

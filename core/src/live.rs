@@ -29,21 +29,25 @@ pub struct Live {
     health: Health,
     /// What the last attempt read; `None` when it got no consistent reading.
     last: Option<LastRead>,
+    /// The configuration at the start: what only a restart changes is in force as it says.
+    started_with: Config,
 }
 
 impl Live {
-    /// `last` is what the load at the start read.
+    /// `last` is what the load at the start read, `started_with` the configuration that was loaded.
     pub(crate) fn new(
         source: Source,
         shared: Arc<Shared>,
         health: Health,
         last: Option<LastRead>,
+        started_with: Config,
     ) -> Self {
         Self {
             source,
             shared,
             health,
             last,
+            started_with,
         }
     }
 }
@@ -90,12 +94,16 @@ impl Reloadable for Live {
             Ok(generation) => {
                 // A pool that is new gets its first answer before it gets requests.
                 generation.pools.wait_ready(startup_timeout);
-                for key in restart_required(&serving.config, &generation.config) {
-                    tracing::warn!("{key} has changed: it takes effect at the next start");
+                let waiting = restart_required(&self.started_with, &serving.config);
+                for key in restart_required(&self.started_with, &generation.config) {
+                    if !waiting.contains(&key) {
+                        tracing::warn!("{key} has changed: it takes effect at the next start");
+                    }
                 }
                 let outcome = Outcome::Loaded {
                     revision: generation.revision.clone(),
                     summary: generation.summary(),
+                    changes: generation.changes_since(&serving),
                 };
                 let generation = Arc::new(generation);
                 let sets = &self.source.key_sets;
@@ -114,7 +122,7 @@ impl Reloadable for Live {
                 }
                 self.source.keep(&folder, &generation.revision);
                 self.shared.generation.store(generation);
-                self.shared.swapped.notify_one();
+                self.shared.swapped.send_replace(());
                 outcome
             }
         }
@@ -127,20 +135,38 @@ impl Reloadable for Live {
 }
 
 /// What differs and can't be changed while the process runs.
-fn restart_required(old: &Config, new: &Config) -> Vec<&'static str> {
+fn restart_required(started: &Config, new: &Config) -> Vec<&'static str> {
+    // Of HTTP/2, Pingora is told once.
+    let http2 = started.listeners.iter().any(|listener| listener.http2);
+    let (limits, now) = (&started.limits, &new.limits);
     let differs = [
-        ("[server] threads", old.server.threads != new.server.threads),
+        (
+            "[server] threads",
+            started.server.threads != new.server.threads,
+        ),
         (
             "[server] upstream_keepalive",
-            old.server.upstream_keepalive != new.server.upstream_keepalive,
+            started.server.upstream_keepalive != new.server.upstream_keepalive,
         ),
-        ("[[listeners]]", old.listeners != new.listeners),
-        ("[admin] address", old.admin != new.admin),
-        ("[health] address", old.health != new.health),
-        ("[log]", old.log != new.log),
+        ("[[listeners]]", started.listeners != new.listeners),
+        ("[admin] address", started.admin != new.admin),
+        ("[health] address", started.health != new.health),
+        ("[log]", started.log != new.log),
         (
             "[limits] keepalive_requests",
-            old.limits.keepalive_requests != new.limits.keepalive_requests,
+            limits.keepalive_requests != now.keepalive_requests,
+        ),
+        (
+            "[limits] keepalive_timeout (for HTTP/2)",
+            http2 && limits.keepalive_timeout != now.keepalive_timeout,
+        ),
+        (
+            "[limits] request_header (for HTTP/2)",
+            http2 && limits.request_header != now.request_header,
+        ),
+        (
+            "[limits] request_headers (for HTTP/2)",
+            http2 && limits.request_headers != now.request_headers,
         ),
     ];
     differs
@@ -208,7 +234,10 @@ impl Operations for Desk {
         let status = self.reload.status();
         let input = ScrapeInput {
             reload: ReloadSample {
-                degraded: self.last_good.as_ref().is_some_and(|kept| kept.is_degraded()),
+                degraded: self
+                    .last_good
+                    .as_ref()
+                    .is_some_and(|kept| kept.is_degraded()),
                 keep_failures: self.last_good.as_ref().map(|kept| kept.failures()),
                 ..reload_sample(&status)
             },
@@ -253,6 +282,7 @@ impl Operations for Desk {
             "reloads": reload.counts,
             "watching": reload.watching,
             "polling": reload.polling,
+            "generations": self.shared.metrics.generations(),
             "restart_required": restart_required(&self.started_with, &generation.config),
             "uptime": self.lifecycle.uptime().as_secs_f64(),
             "ready": self.readiness().err().map_or_else(|| json!(true), |reason| json!(reason)),

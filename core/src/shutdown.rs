@@ -101,18 +101,16 @@ impl Endings {
                     tracing::info!("shutting down: at once");
                     return;
                 }
-                (Ending::HandOver, Some(path)) => {
-                    match upgrade::give(&path, &handed(&served)) {
-                        Ok(()) => return self.hand_over(served, shutdown),
-                        Err(NotGiven::Nobody) => {
-                            tracing::info!("upgrade: no process waits at {}", path.display());
-                            break shutdown;
-                        }
-                        Err(NotGiven::Failed(error)) => {
-                            tracing::error!("upgrade failed, this process goes on: {error:#}");
-                        }
+                (Ending::HandOver, Some(path)) => match upgrade::give(&path, &handed(&served)) {
+                    Ok(()) => return self.hand_over(served, shutdown),
+                    Err(NotGiven::Nobody) => {
+                        tracing::info!("upgrade: no process waits at {}", path.display());
+                        break shutdown;
                     }
-                }
+                    Err(NotGiven::Failed(error)) => {
+                        tracing::error!("upgrade failed, this process goes on: {error:#}");
+                    }
+                },
                 (Ending::HandOver, None) | (Ending::Graceful, _) => break shutdown,
             }
         };

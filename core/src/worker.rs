@@ -4,7 +4,7 @@
 //! A request holds the worker's handle, so the reference count that changes with each request lies
 //! on a cache line that no other worker writes.
 
-use std::{cell::RefCell, sync::Arc, sync::OnceLock, sync::mpsc, thread};
+use std::{cell::RefCell, sync::Arc};
 
 use arc_swap::ArcSwap;
 use edgewright_script::{
@@ -13,7 +13,9 @@ use edgewright_script::{
     program::HookId,
 };
 
-use crate::{generation::Generation, outbound::Client, parcel::Parcel};
+use crate::{
+    discard::discard, generation::Generation, outbound::Client, parcel::Parcel, proxy::Shared,
+};
 
 /// A worker's own handle on a generation.
 pub struct Handle {
@@ -41,26 +43,17 @@ impl std::ops::Deref for Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
+        // The worker's interpreter holds the program as well. It is in use when a worker changes its
+        // handle, which gives up the others itself.
+        let _ = WORKER.try_with(|worker| {
+            if let Ok(mut worker) = worker.try_borrow_mut() {
+                worker.retire();
+            }
+        });
         // The last handle would free routes, patterns and tables on a worker, between requests.
         if let Some(generation) = self.generation.take() {
             discard(Box::new(generation));
         }
-    }
-}
-
-/// Frees what may be large on a thread of its own.
-fn discard(what: Box<dyn Send>) {
-    static SENDER: OnceLock<Option<mpsc::Sender<Box<dyn Send>>>> = OnceLock::new();
-    let sender = SENDER.get_or_init(|| {
-        let (sender, receiver) = mpsc::channel::<Box<dyn Send>>();
-        let thread = thread::Builder::new().name("discard".to_owned());
-        let thread = thread.spawn(move || receiver.into_iter().for_each(drop));
-        thread.ok().map(|_| sender)
-    });
-    match sender {
-        // Without the thread it is freed here: slower, and just as right.
-        None => drop(what),
-        Some(sender) => drop(sender.send(what)),
     }
 }
 
@@ -101,6 +94,20 @@ pub fn current(shared: &ArcSwap<Generation>, client: &Arc<Client>) -> Arc<Handle
         worker.retire();
         handle
     })
+}
+
+/// Keeps this worker's handle that of the generation in force, also while it has no request that
+/// would: else it would hold an old one until then. Runs until the worker ends.
+pub(crate) async fn follow(shared: Arc<Shared>, client: Arc<Client>) {
+    let mut swapped = shared.swapped.subscribe();
+    loop {
+        // Seen first, read after: what is swapped meanwhile is seen the next time.
+        swapped.borrow_and_update();
+        current(&shared.generation, &client);
+        if swapped.changed().await.is_err() {
+            return;
+        }
+    }
 }
 
 /// Prepares a call of a hook on this worker's interpreter for the generation of `handle`, which must

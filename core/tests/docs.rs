@@ -305,7 +305,10 @@ fn programs_in_the_documentation_load() {
 #[test]
 fn settings_for_containers_load_and_listen_outside_of_loopback() {
     let shipped = read("deploy/image/edgewright.toml");
-    let shown = blocks(&read("docs/operations.md"), "toml");
+    let documents = ["docs/operations.md", "docs/kubernetes.md"]
+        .map(read)
+        .concat();
+    let shown = blocks(&documents, "toml");
     assert!(!shown.is_empty());
     for settings in &shown {
         load(settings).unwrap();
@@ -369,6 +372,7 @@ fn links_inside_the_documentation_lead_somewhere() {
         "docs/from-nginx-lua.md",
         "docs/limits-and-access.md",
         "docs/examples.md",
+        "docs/kubernetes.md",
         "docs/operations.md",
         "docs/reference.md",
         "docs/routes.md",
@@ -382,6 +386,7 @@ fn links_inside_the_documentation_lead_somewhere() {
         "examples/health-checks/README.md",
         "examples/grpc/README.md",
         "examples/modules/README.md",
+        "examples/pod/README.md",
         "examples/upstream-tls/README.md",
         "examples/websockets/README.md",
         "examples/quickstart/README.md",

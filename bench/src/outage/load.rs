@@ -18,7 +18,7 @@ use crate::interrupt::Interrupt;
 use crate::load::{self, BODY_LENGTH};
 
 /// An answer that takes longer is a failure. With it a run is bounded whatever the proxy does.
-pub(super) const TIMEOUT: Duration = Duration::from_secs(5);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(5);
 /// How long after the last due time late requests are still sent.
 const OVERTIME: Duration = Duration::from_secs(2);
 /// Sleep to the microsecond; the kernel's default rounds by 50.
@@ -28,22 +28,22 @@ const STACK: usize = 128 * 1024;
 
 /// What is sent.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Plan {
+pub(crate) struct Plan {
     /// To whom.
-    pub(super) address: SocketAddr,
+    pub(crate) address: SocketAddr,
     /// Requests in a second.
-    pub(super) rate: u64,
+    pub(crate) rate: u64,
     /// When the first one is due.
-    pub(super) start: Instant,
+    pub(crate) start: Instant,
     /// For so long.
-    pub(super) duration: Duration,
+    pub(crate) duration: Duration,
     /// Over at most so many connections, each with a thread of its own.
-    pub(super) connections: usize,
+    pub(crate) connections: usize,
 }
 
 /// Why a request has no good answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Failure {
+pub(crate) enum Failure {
     /// Another status than 200.
     Status(u16),
     /// Status 200 and another length.
@@ -60,13 +60,13 @@ pub(super) enum Failure {
 
 /// A request and what became of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Sample {
+pub(crate) struct Sample {
     /// When it was due, from the start of the load.
-    pub(super) due: Duration,
+    pub(crate) due: Duration,
     /// Microseconds from then to the end of its answer.
-    pub(super) latency_us: u64,
+    pub(crate) latency_us: u64,
     /// Why that was no good answer.
-    pub(super) failure: Option<Failure>,
+    pub(crate) failure: Option<Failure>,
 }
 
 impl std::fmt::Display for Failure {
@@ -83,7 +83,7 @@ impl std::fmt::Display for Failure {
 }
 
 /// How often what went wrong, by its name.
-pub(super) fn failures<'a>(samples: impl Iterator<Item = &'a Sample>) -> BTreeMap<String, u64> {
+pub(crate) fn failures<'a>(samples: impl Iterator<Item = &'a Sample>) -> BTreeMap<String, u64> {
     let mut counts = BTreeMap::new();
     for failure in samples.filter_map(|sample| sample.failure) {
         *counts.entry(failure.to_string()).or_default() += 1;
@@ -95,7 +95,7 @@ pub(super) fn failures<'a>(samples: impl Iterator<Item = &'a Sample>) -> BTreeMa
 ///
 /// # Errors
 /// When a thread can't be started or set up, and after a signal.
-pub(super) fn run(plan: Plan, interrupt: &Interrupt) -> Result<Vec<Sample>> {
+pub(crate) fn run(plan: Plan, interrupt: &Interrupt) -> Result<Vec<Sample>> {
     let next = AtomicU64::new(0);
     let parts: Vec<Result<Vec<Sample>>> = thread::scope(|scope| {
         let threads: Vec<_> = (0..plan.connections)

@@ -26,7 +26,7 @@ const STACK: usize = 128 * 1024;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
 /// The server. Dropped, it is killed.
-pub(super) struct Target {
+pub(crate) struct Target {
     shared: Arc<Shared>,
     address: SocketAddr,
     /// Bound and never listening: while the target is dead, nobody else gets its port. It would be an ephemeral port, which a
@@ -53,7 +53,7 @@ struct State {
 
 impl Target {
     /// Starts one that answers each request after `delay`.
-    pub(super) fn start(delay: Duration) -> Result<Self> {
+    pub(crate) fn start(delay: Duration) -> Result<Self> {
         let (port, address) = reserve_port().context("cannot get a free port for a target")?;
         let mut target = Self {
             shared: Arc::new(Shared {
@@ -77,7 +77,7 @@ impl Target {
     }
 
     /// Where it listens, in every life.
-    pub(super) fn address(&self) -> SocketAddr {
+    pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
 

@@ -18,16 +18,16 @@ const NEVER: u64 = u64::MAX;
 
 /// What became of the requests of a stretch of time. Which stretch a request belongs to goes by when it was due.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(super) struct Stretch {
+pub(crate) struct Stretch {
     /// Requests that were due.
-    pub(super) requests: u64,
+    pub(crate) requests: u64,
     /// Those of them that failed.
-    pub(super) errors: u64,
+    pub(crate) errors: u64,
     /// Half of the answers came no later after the request was due, in microseconds; `None` when that
     /// many never came.
-    pub(super) p50_us: Option<u64>,
+    pub(crate) p50_us: Option<u64>,
     /// 99 of 100.
-    pub(super) p99_us: Option<u64>,
+    pub(crate) p99_us: Option<u64>,
 }
 
 /// What happened after an event.
@@ -42,7 +42,7 @@ pub(super) struct Recovery {
 
 impl Stretch {
     /// The sum of these samples.
-    pub(super) fn of<'a>(samples: impl Iterator<Item = &'a Sample>) -> Self {
+    pub(crate) fn of<'a>(samples: impl Iterator<Item = &'a Sample>) -> Self {
         let mut latencies: Vec<u64> = samples
             .map(|sample| match sample.failure {
                 None => sample.latency_us,

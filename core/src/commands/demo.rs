@@ -9,7 +9,7 @@ use std::{
 };
 
 use anyhow::Context as _;
-use pingora_core::services::listening::Service;
+use pingora_core::services::{Service as _, listening::Service};
 
 use self::echo::Echo;
 use super::{WRONG, run, start::Start};
@@ -74,7 +74,9 @@ fn start_echoes(workers: &Workers, echoes: &[(&'static str, SocketAddr)]) -> any
     for &(name, address) in echoes {
         let mut service = Service::new(name.to_owned(), Echo::server(name));
         service.add_tcp(&address.to_string());
-        workers.start(name, service)?;
+        workers.start(name, |closing| async move {
+            service.start_service(None, closing, 1).await;
+        })?;
     }
     Ok(())
 }

@@ -85,10 +85,7 @@ fn zone() -> Result<Option<String>, String> {
 }
 
 /// Serves until the process is told to end. `add` may start workers of its own.
-pub(super) fn serve(
-    start: Start,
-    add: impl FnOnce(&Workers) -> anyhow::Result<()>,
-) -> ExitCode {
+pub(super) fn serve(start: Start, add: impl FnOnce(&Workers) -> anyhow::Result<()>) -> ExitCode {
     let state = StateStore::default();
     let (loaded, kept) = match load(&start, &state) {
         Ok(loaded) => loaded,

@@ -16,7 +16,7 @@ use std::{
 use anyhow::Context as _;
 use arc_swap::ArcSwap;
 use edgewright_script::{diagnostic::Diagnostic, state::StateStore};
-use tokio::sync::Notify;
+use tokio::sync::watch;
 
 use crate::{
     admin, background,
@@ -36,6 +36,7 @@ use crate::{
     shutdown::{Endings, Served},
     source::{Compiled, LastRead, Source},
     upgrade::{Handed, Heir, Purpose, Waiting},
+    worker,
 };
 
 /// How long a start waits for its turn.
@@ -129,7 +130,7 @@ pub(super) fn start(
     };
     let shared = Arc::new(Shared {
         generation: ArcSwap::from_pointee(generation),
-        swapped: Notify::new(),
+        swapped: watch::Sender::new(()),
         metrics: metrics.clone(),
         lifecycle: lifecycle.clone(),
     });
@@ -137,7 +138,7 @@ pub(super) fn start(
     health
         .serve(&shared.generation.load())
         .context("targets can't be checked")?;
-    let live = Live::new(source, shared.clone(), health, last);
+    let live = Live::new(source, shared.clone(), health, last, config.clone());
     let reload = reload::spawn(live, initial, reload::Options::default())?;
     let _hangup = reload::reload_on_hangup(&reload)?;
     let _throttling = throttling::watch(cpu.clone(), threads)?;
@@ -173,7 +174,12 @@ pub(super) fn start(
     drop(serving);
 
     let mut heir = None;
-    if let Some(path) = config.server.upgrade_socket.as_ref().filter(|_| start.upgrade) {
+    if let Some(path) = config
+        .server
+        .upgrade_socket
+        .as_ref()
+        .filter(|_| start.upgrade)
+    {
         let waiting = Waiting::at(path)?;
         tracing::info!("upgrade: ready, waiting at {}", path.display());
         heir = waiting.heir(|| endings.came())?;
@@ -182,7 +188,9 @@ pub(super) fn start(
             return Ok(());
         }
     }
-    let inherited = heir.as_mut().map(|heir: &mut Heir| std::mem::take(&mut heir.sockets));
+    let inherited = heir
+        .as_mut()
+        .map(|heir: &mut Heir| std::mem::take(&mut heir.sockets));
     let (listening, admin_sockets) = sort(inherited.unwrap_or_default());
     let starting = wait_for_turn()?;
     let mut sockets = Sockets::inherited(listening);
@@ -206,15 +214,20 @@ pub(super) fn start(
         );
         let edge = Edge::new(shared.clone(), client);
         let (client, shared) = (edge.client().clone(), shared.clone());
-        let serving = server::proxy(&config, edge, &sockets, (number, threads), kept);
-        let serving = serving.context("the listeners can't be shared out")?;
-        let name = format!("worker-{number}");
-        if number == 0 {
-            let background = |closing| background::run(shared, client, closing);
-            workers.serve(&name, serving, background)?;
-        } else {
-            workers.serve(&name, serving, |_| async {})?;
-        }
+        let server = server::proxy(&config, edge, &sockets, (number, threads), kept);
+        let server = server.context("the listeners can't be shared out")?;
+        workers.serve(
+            &format!("worker-{number}"),
+            server,
+            move |closing| async move {
+                let background = async {
+                    if number == 0 {
+                        background::run(shared.clone(), client.clone(), closing).await;
+                    }
+                };
+                tokio::join!(background, worker::follow(shared.clone(), client.clone()));
+            },
+        )?;
     }
     workers.wait_running()?;
     if let Some(heir) = heir {
@@ -307,8 +320,8 @@ fn bind_admin(
             Some(index) => admin::Listener::inherited(role, handed.swap_remove(index).2),
             None => admin::Listener::bind(role, address),
         };
-        let listener = listener
-            .with_context(|| format!("can't listen on {address} ([{name}] address)"))?;
+        let listener =
+            listener.with_context(|| format!("can't listen on {address} ([{name}] address)"))?;
         listeners.push(listener);
     }
     Ok(listeners)

@@ -8,6 +8,7 @@ use edgewright_script::values::{FileError, Files as _};
 use sha2::{Digest, Sha256};
 
 use super::Folder;
+use crate::reload::Changes;
 
 /// What reading a file gave.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,6 +66,19 @@ impl Fingerprint {
             let _ = write!(digits, "{byte:02x}");
         }
         digits
+    }
+
+    /// Adds to `changes` which files are different from those of `old`.
+    pub(crate) fn tell_changes(&self, old: &Self, changes: Changes) -> Changes {
+        changes.with_files(&old.present(), &self.present())
+    }
+
+    /// The files that were there, whether they could be read or not.
+    fn present(&self) -> BTreeMap<&str, &State> {
+        let all = self.files.iter();
+        all.filter(|(_, state)| **state != State::Missing)
+            .map(|(name, state)| (name.as_str(), state))
+            .collect()
     }
 
     /// Reads all files below `root` again and compares. `false` also when the folder is gone or

@@ -117,7 +117,10 @@ impl LastGood {
             files: manifest::hashes(&contents),
         };
         let _lock = self.lock().context("can't lock")?;
-        if self.current().is_ok_and(|(_, kept)| kept.same_as(&manifest)) {
+        if self
+            .current()
+            .is_ok_and(|(_, kept)| kept.same_as(&manifest))
+        {
             return Ok(());
         }
         write::replace(&self.folder, &manifest, &contents)?;

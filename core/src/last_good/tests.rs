@@ -71,10 +71,7 @@ fn a_copy_is_complete_private_and_replaced_as_a_whole() {
     let newest = kept.newest(room.files.path()).unwrap();
     assert_eq!(fs::read(newest.path.join("routes.rhai")).unwrap(), b"two");
     // The lock, the link and one copy.
-    assert_eq!(
-        fs::read_dir(room.good.path().join(OWN)).unwrap().count(),
-        3
-    );
+    assert_eq!(fs::read_dir(room.good.path().join(OWN)).unwrap().count(), 3);
 }
 
 #[test]
@@ -101,10 +98,7 @@ fn a_file_that_was_named_is_named_again() {
     let newest = kept.newest(&program).unwrap();
     assert!(newest.path.ends_with("files/routes.rhai"));
     // However the same folder is named at the next start.
-    assert_eq!(
-        kept.newest(room.files.path()).unwrap().path,
-        newest.path
-    );
+    assert_eq!(kept.newest(room.files.path()).unwrap().path, newest.path);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Connections of clients: how many there are, and how many still have something to get.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Counts connections of clients. Two additions for each connection; requests don't touch it.
 #[derive(Debug, Default)]

@@ -24,6 +24,13 @@ pub(super) fn render(metrics: &Metrics, input: &ScrapeInput) -> Vec<u8> {
     suspended_hooks(input, &mut families);
     requests(metrics, input.mirrors, &mut families);
     reloads(&input.reload, &mut families);
+    families
+        .family(
+            "edgewright_config_generations",
+            "Configurations in memory: the one in force, and those that requests still use.",
+            Kind::Gauge,
+        )
+        .add(&[], metrics.generations() as f64);
     dns(&input.dns, &mut families);
     state(&input.state, &mut families);
     background(metrics, &mut families);
@@ -265,6 +272,14 @@ fn requests(metrics: &Metrics, mirrors: usize, families: &mut Families) {
         let refused = metrics.connections_refused(reason) as f64;
         family.add(&[("reason", reason.name())], refused);
     }
+    drop(family);
+    families
+        .family(
+            "edgewright_accept_failures_total",
+            "How often connections had to wait because there were no more open files, or no memory for a socket.",
+            Kind::Counter,
+        )
+        .add(&[], metrics.accept_failures() as f64);
 }
 
 fn reloads(sample: &ReloadSample, families: &mut Families) {

@@ -32,7 +32,7 @@ mod upstream;
 
 pub use auth::{AuthFilter, AuthOutcome};
 pub use connections::Connections;
-pub(crate) use connections::{OpenConnection, Unsent};
+pub(crate) use connections::Unsent;
 pub use family::CONTENT_TYPE;
 pub use health::{CheckResult, EjectionReason, EndpointSample};
 pub use latency::{HistogramSample, Latency};
@@ -76,6 +76,7 @@ pub const NO_ROUTE: &str = "none";
 #[derive(Debug)]
 struct Worker {
     limits: Padded<[AtomicU64; Limit::ALL.len()]>,
+    accept_failures: AtomicU64,
     refused: [AtomicU64; RefusedConnection::ALL.len()],
 }
 
@@ -104,6 +105,7 @@ pub struct Metrics {
     background: Background,
     auth: AuthMetrics,
     connections: Arc<Connections>,
+    generations: AtomicU64,
 }
 
 /// Hooks that ran without a request. One worker counts.
@@ -124,6 +126,7 @@ impl Metrics {
         let worker = || {
             Arc::new(Worker {
                 limits: Padded([const { AtomicU64::new(0) }; Limit::ALL.len()]),
+                accept_failures: Default::default(),
                 refused: Default::default(),
             })
         };
@@ -139,7 +142,23 @@ impl Metrics {
             background: Background::default(),
             auth: AuthMetrics::new(shards),
             connections: Arc::default(),
+            generations: AtomicU64::new(0),
         }
+    }
+
+    /// A generation was made.
+    pub(crate) fn generation_made(&self) {
+        self.generations.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A generation has lost its last user.
+    pub(crate) fn generation_freed(&self) {
+        self.generations.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Generations that are alive: the one in force, one that is being made, and those that requests still use.
+    pub fn generations(&self) -> u64 {
+        self.generations.load(Ordering::Relaxed)
     }
 
     #[inline]
@@ -214,6 +233,18 @@ impl Metrics {
     /// How often a limit was hit so far.
     pub fn limit_hits(&self, limit: Limit) -> u64 {
         let counters = self.workers.iter().map(|w| &w.limits.0[limit as usize]);
+        counters.map(|n| n.load(Ordering::Relaxed)).sum()
+    }
+
+    /// Counts that a connection had to wait because the process had run out of what it takes.
+    pub(crate) fn accept_failed(&self) {
+        self.worker()
+            .accept_failures
+            .fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn accept_failures(&self) -> u64 {
+        let counters = self.workers.iter().map(|w| &w.accept_failures);
         counters.map(|n| n.load(Ordering::Relaxed)).sum()
     }
 

@@ -51,7 +51,7 @@ use pingora_core::{modules::http::HttpModules, protocols::Digest, upstreams::pee
 use pingora_error::{Error, ErrorSource, ErrorType, Result};
 use pingora_http::{RequestHeader, ResponseHeader};
 use pingora_proxy::{FailToProxy, ProxyHttp, Session};
-use tokio::sync::Notify;
+use tokio::sync::watch;
 
 pub(crate) use auth::{ForwardAnswers, verify_password};
 pub(crate) use bodies::kept_bytes;
@@ -75,7 +75,7 @@ pub struct Shared {
     /// The generation in force.
     pub generation: ArcSwap<Generation>,
     /// Told when another one goes live.
-    pub swapped: Notify,
+    pub swapped: watch::Sender<()>,
     /// Counters of the process.
     pub metrics: Arc<Metrics>,
     /// Starting, serving or ending.

@@ -11,6 +11,7 @@
 //! Whatever arrives while an attempt runs collapses into one more attempt after it, so the newest content
 //! always wins. A failed attempt changes nothing: the last good revision keeps serving.
 
+mod changes;
 mod hangup;
 mod status;
 mod trigger;
@@ -31,6 +32,7 @@ use arc_swap::ArcSwap;
 use edgewright_script::diagnostic::Diagnostic;
 use tokio::sync::oneshot;
 
+pub use changes::{Changes, Counted};
 pub use hangup::{Hangup, reload_on_hangup};
 pub(crate) use status::failure_text;
 pub use status::{Attempt, Counts, ReloadStatus, ResultKind};
@@ -57,6 +59,8 @@ pub enum Outcome {
         revision: String,
         /// What it holds, for the log line: `routes=12 pools=3`.
         summary: String,
+        /// What is different from the revision before.
+        changes: Changes,
     },
     /// The files were refused; the earlier revision keeps serving.
     Failed {

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use edgewright_script::diagnostic::{Diagnostic, Severity};
 use serde::Serialize;
 
-use super::{Initial, Outcome};
+use super::{Changes, Initial, Outcome};
 
 /// How many errors of one attempt are spelled out in a log line; a file with a systematic mistake can have
 /// hundreds. The outcome itself holds them all.
@@ -34,7 +34,7 @@ pub struct ReloadStatus {
 }
 
 /// One attempt.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Attempt {
     /// When it began, in seconds since 1970.
     pub at: f64,
@@ -42,6 +42,8 @@ pub struct Attempt {
     pub result: ResultKind,
     /// How long it took, in seconds.
     pub duration: f64,
+    /// What it has changed; none when it put nothing in force.
+    pub changes: Option<Changes>,
 }
 
 /// How an attempt ended.
@@ -99,6 +101,10 @@ impl ReloadStatus {
             at,
             result: outcome.kind(),
             duration: duration.as_secs_f64(),
+            changes: match outcome {
+                Outcome::Loaded { changes, .. } => Some(changes.clone()),
+                _ => None,
+            },
         });
         self.last_error = None;
         match outcome {

@@ -13,7 +13,7 @@ use edgewright_script::diagnostic::Diagnostic;
 use super::status::ReloadStatus;
 use super::trigger::{Plan, Triggers, Wake};
 use super::watch::{Factory, FolderWatch};
-use super::{Options, Outcome, Reloadable};
+use super::{Changes, Options, Outcome, Reloadable};
 
 /// How often a folder that doesn't exist is looked for; one `stat` each.
 const RETURN_CHECK: Duration = Duration::from_millis(250);
@@ -186,8 +186,13 @@ impl<T: Reloadable> Worker<T> {
     fn log(&self, outcome: &Outcome) {
         let serving = &self.status.revision;
         match outcome {
-            Outcome::Loaded { summary, .. } => {
-                tracing::info!("reloaded revision={serving} {summary}");
+            Outcome::Loaded {
+                summary, changes, ..
+            } => {
+                let Changes { routes, pools, .. } = changes;
+                tracing::info!(
+                    "reloaded revision={serving} {summary} changed: routes {routes}, pools {pools}, {changes}"
+                );
             }
             Outcome::Unchanged { .. } => {
                 tracing::info!("reload: nothing changed, revision {serving} keeps serving");

@@ -100,7 +100,9 @@ impl Seen {
     fn throttled(&mut self, before: Throttling, now: Throttling) -> Option<News> {
         // Counters that go back are those of another group.
         let periods = now.periods.checked_sub(before.periods)?;
-        let throttled = now.throttled_periods.checked_sub(before.throttled_periods)?;
+        let throttled = now
+            .throttled_periods
+            .checked_sub(before.throttled_periods)?;
         let micros = now.throttled_micros.checked_sub(before.throttled_micros)?;
         if periods < FEW {
             return None;

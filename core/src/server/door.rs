@@ -8,11 +8,10 @@ use std::os::fd::AsRawFd as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
 use pingora_core::{
-    apps::ServerApp,
+    apps::{HttpServerApp as _, ServerApp as _},
     protocols::{
-        GetSocketDigest as _, SocketDigest, Stream, l4::socket::SocketAddr,
+        GetSocketDigest as _, SocketDigest, http::ServerSession, l4::socket::SocketAddr,
         l4::stream::Stream as Transport,
     },
     server::ShutdownWatch,
@@ -21,19 +20,21 @@ use pingora_proxy::HttpProxy;
 use tokio::io::AsyncReadExt as _;
 use tokio::sync::watch;
 
-use super::spoken::Http2;
+use super::spoken::Spoken;
 use crate::{
     config::{Config, Listener},
-    metrics::{OpenConnection, RefusedConnection},
+    metrics::RefusedConnection,
+    outbound::Client,
     proxy::{Edge, Shared, is_trusted},
     proxy_protocol::{self, Beginning, Ends},
+    worker,
 };
 
 /// RFC 9113 section 3.4.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// What is expected on a listener.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Manners {
     /// A header of the PROXY protocol, from a trusted proxy.
     pub(super) proxy_protocol: bool,
@@ -51,55 +52,77 @@ impl Manners {
 }
 
 /// The way into the proxy of a worker, for the listeners with the same manners.
-pub struct Door {
+pub(super) struct Door {
     pub(super) proxy: Arc<HttpProxy<Edge>>,
     pub(super) shared: Arc<Shared>,
+    pub(super) client: Arc<Client>,
     pub(super) manners: Manners,
     /// Says that a connection without a request has to go, because the process ends.
     pub(super) leaving: watch::Receiver<bool>,
 }
 
-#[async_trait]
-impl ServerApp for Door {
-    async fn process_new(
-        self: &Arc<Self>,
-        stream: Stream,
-        shutdown: &ShutdownWatch,
-    ) -> Option<Stream> {
-        let _open = self.counted();
-        let stream = if self.manners.proxy_protocol || self.manners.http2 {
-            let mut leaving = self.leaving.clone();
-            let left = async move {
-                // An error says that the worker is gone.
-                let _ = leaving.wait_for(|leaving| *leaving).await;
-            };
-            tokio::select! {
-                biased;
-                opened = self.open(stream) => opened?,
-                () = left => return None,
-            }
-        } else {
-            stream
-        };
-        self.proxy.process_new(stream, shutdown).await
-    }
-
-    // The worker tells the proxy that it is over, later than Pingora would: whoever has just connected has to
-    // get its request through.
-    async fn cleanup(&self) {}
-}
+/// How long a client may take until it has sent the header of its first request, in seconds. From then on the configuration
+/// says how long it may be idle.
+const FIRST_REQUEST: u64 = 60;
 
 impl Door {
-    /// Counts a connection until it ends.
-    pub(super) fn counted(&self) -> OpenConnection {
-        self.shared.metrics.connections().opened()
+    /// Serves a connection to its end.
+    pub(super) async fn serve(&self, stream: Transport, shutdown: &ShutdownWatch) {
+        let stream = if self.manners == Manners::default() {
+            Spoken::http1(stream)
+        } else {
+            // Its state is not needed any more when requests come.
+            match Box::pin(self.open_or_leave(stream)).await {
+                Some(stream) => stream,
+                None => return,
+            }
+        };
+        if stream.is_http2() {
+            self.proxy.process_new(Box::new(stream), shutdown).await;
+        } else {
+            self.serve_http1(stream, shutdown).await;
+        }
+    }
+
+    /// Serves one request after the other. Pingora's own loop does the same, and holds the state of a connection of HTTP/2
+    /// beside it, whatever is spoken.
+    async fn serve_http1(&self, stream: Spoken, shutdown: &ShutdownWatch) {
+        let mut session = ServerSession::new_http1(Box::new(stream));
+        let is_ending = *shutdown.borrow();
+        session.set_keepalive((!is_ending).then_some(FIRST_REQUEST));
+        let options = self.proxy.server_options.as_ref();
+        let uses = options.and_then(|options| options.keepalive_request_limit);
+        session.set_keepalive_reuses_remaining(uses);
+        let mut served = self.proxy.process_new_http(session, shutdown).await;
+        while let Some(reused) = served {
+            let (stream, settings) = reused.consume();
+            let mut session = ServerSession::new_http1(stream);
+            if let Some(settings) = settings {
+                settings.apply_to_session(&mut session);
+            }
+            served = self.proxy.process_new_http(session, shutdown).await;
+        }
+    }
+
+    /// As [`open`](Self::open), until the process ends.
+    async fn open_or_leave(&self, stream: Transport) -> Option<Spoken> {
+        let mut leaving = self.leaving.clone();
+        let left = async move {
+            // An error says that the worker is gone.
+            let _ = leaving.wait_for(|leaving| *leaving).await;
+        };
+        tokio::select! {
+            biased;
+            opened = self.open(stream) => opened,
+            () = left => None,
+        }
     }
 
     /// `None`: the connection is not served, and closed.
-    async fn open(&self, stream: Stream) -> Option<Stream> {
-        let mut stream = *stream.into_any().downcast::<Transport>().ok()?;
-        let generation = self.shared.generation.load_full();
-        let config = &generation.config;
+    async fn open(&self, mut stream: Transport) -> Option<Spoken> {
+        // By the worker's handle: the last holder of a generation must not free it here.
+        let handle = worker::current(&self.shared.generation, &self.client);
+        let config = &handle.config;
         let limit = config.limits.request_read_timeout;
         if self.manners.proxy_protocol
             && let Err(refused) = introduced(&mut stream, config, limit).await
@@ -110,16 +133,16 @@ impl Door {
             match speaks_http2(&mut stream, limit).await {
                 Ok(true) => {
                     let unsent = self.shared.metrics.connections().sending();
-                    return Some(Box::new(Http2::new(stream, unsent)));
+                    return Some(Spoken::http2(stream, unsent));
                 }
                 Ok(false) => {}
                 Err(refused) => return self.refuse(refused),
             }
         }
-        Some(Box::new(stream))
+        Some(Spoken::http1(stream))
     }
 
-    fn refuse(&self, refused: Option<RefusedConnection>) -> Option<Stream> {
+    fn refuse(&self, refused: Option<RefusedConnection>) -> Option<Spoken> {
         if let Some(refused) = refused {
             self.shared.metrics.connection_refused(refused);
             tracing::debug!("refused a connection: {}", refused.name());

@@ -1,44 +1,80 @@
 //! The worker threads.
 //!
 //! Each worker is a whole small server: its own thread with its own runtime, its own listening
-//! sockets (the kernel spreads connections over them, SO_REUSEPORT; [`Sockets`]), its own Pingora proxy with its
+//! sockets (the kernel spreads connections over them, SO_REUSEPORT), its own Pingora proxy with its
 //! own kept upstream connections. Nothing that a request needs belongs to another thread.
 //!
-//! Pingora's own `Server` is not used: its threads share one pool of upstream connections, which
+//! Pingora's own `Server` and `Service` are not used: its threads share one pool of upstream connections, which
 //! loses kept ones when they move between threads; it sleeps on SIGTERM; and it panics when an
-//! address is taken.
+//! address is taken. What they do for a connection is in `accept`.
 
+mod accept;
 mod door;
 mod sockets;
 mod spoken;
 mod workers;
 
-use std::{collections::BTreeMap, io, os::fd::IntoRawFd as _, sync::Arc};
+use std::{fmt, io, net::TcpListener, sync::Arc};
 
 use edgewright_script::program::MOST_RETRIES;
+use futures_util::future::join_all;
 use pingora_core::{
-    apps::HttpServerOptions,
-    listeners::ListenerConfig,
+    apps::{HttpServerApp as _, HttpServerOptions},
     protocols::http::v2::server::default_h2_options,
-    server::{Fds, ListenFds, configuration::ServerConf},
-    services::listening::Service as ListeningService,
+    server::configuration::ServerConf,
 };
 use pingora_proxy::HttpProxy;
 use tokio::sync::watch;
 
-pub use door::Door;
 pub use sockets::Sockets;
-pub use workers::{Serving, Workers};
+pub use workers::Workers;
 
 use crate::{config::Config, outbound::NO_CERTIFICATES, proxy::Edge};
-use door::Manners;
+use door::{Door, Manners};
 
 /// Upstream connections that Pingora may try for one request, over all kinds of failures. How many
 /// are tried is decided case by case, in [`crate::proxy`].
 const MAX_TRIES: usize = 1 + MOST_RETRIES as usize;
 
-/// What the worker `number` of `threads` serves with, which keeps its share of `kept` upstream connections: one
-/// service for the listeners of each kind, all in front of one proxy, with the worker's share of `sockets`.
+/// What one worker serves: its sockets, each with what is expected there, in front of one proxy.
+pub struct Server {
+    sockets: Vec<(TcpListener, Arc<Door>)>,
+    proxy: Arc<HttpProxy<Edge>>,
+    /// Tells the doors that a connection without a request has to go.
+    leave: watch::Sender<bool>,
+}
+
+impl Server {
+    /// Accepts connections until `closing` says so, and takes those that have waited until then.
+    async fn accept(&mut self, closing: &watch::Receiver<bool>) {
+        let serving = self.sockets.drain(..).map(|(socket, door)| {
+            let closing = closing.clone();
+            async move {
+                match tokio::net::TcpListener::from_std(socket) {
+                    Ok(listener) => accept::serve(listener, door, closing).await,
+                    Err(error) => tracing::error!("a listener can't be used: {error}"),
+                }
+            }
+        });
+        join_all(serving).await;
+    }
+
+    /// Lets go of connections that wait for a request. Those that have one end after it.
+    async fn leave(&self) {
+        self.proxy.http_cleanup().await;
+        self.leave.send_replace(true);
+    }
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sockets = self.sockets.iter().map(|(socket, _)| socket);
+        f.debug_list().entries(sockets).finish()
+    }
+}
+
+/// What the worker `number` of `threads` serves, which keeps its share of `kept` upstream connections and has its
+/// share of `sockets`.
 ///
 /// # Errors
 /// When the files run out.
@@ -48,7 +84,7 @@ pub fn proxy(
     sockets: &Sockets,
     (number, threads): (usize, usize),
     kept: usize,
-) -> io::Result<Serving> {
+) -> io::Result<Server> {
     let configuration = ServerConf {
         // Of this proxy: the workers are proxies of their own.
         threads: 1,
@@ -60,7 +96,7 @@ pub fn proxy(
         ca_file: Some(NO_CERTIFICATES.to_owned()),
         ..ServerConf::default()
     };
-    let shared = edge.shared().clone();
+    let (shared, client) = (edge.shared().clone(), edge.client().clone());
     let mut proxy = HttpProxy::new(edge, Arc::new(configuration));
     proxy.handle_init_modules();
     let limits = &config.limits;
@@ -79,34 +115,22 @@ pub fn proxy(
     let proxy = Arc::new(proxy);
 
     let (leave, leaving) = watch::channel(false);
-    let door = |manners| Door {
+    let door = |listener| Door {
         proxy: proxy.clone(),
         shared: shared.clone(),
-        manners,
+        client: client.clone(),
+        manners: Manners::of(listener),
         leaving: leaving.clone(),
     };
-    let mut services = BTreeMap::new();
-    let mut fds = Fds::new();
-    let mut late = Vec::new();
+    let mut own = Vec::new();
     for (address, socket) in sockets.of_worker(number, threads)? {
-        let listener = config.listeners.iter();
-        let Some(listener) = { listener }.find(|listener| listener.address == address) else {
-            continue;
-        };
-        let manners = Manners::of(listener);
-        let service = services.entry(manners).or_insert_with(|| {
-            ListeningService::new("proxy".to_owned(), door(manners))
-        });
-        late.push((socket.try_clone()?, Arc::new(door(manners))));
-        // Found by this name, and not bound anew. Two sockets of one address need two names.
-        let name = format!("{address} #{}", late.len());
-        fds.add(name.clone(), socket.into_raw_fd());
-        service.add_listener(ListenerConfig::tcp(name));
+        let mut listeners = config.listeners.iter();
+        if let Some(listener) = listeners.find(|listener| listener.address == address) {
+            own.push((socket, Arc::new(door(listener))));
+        }
     }
-    Ok(Serving {
-        services: services.into_values().collect(),
-        fds: ListenFds::new(fds.into()),
-        late,
+    Ok(Server {
+        sockets: own,
         proxy,
         leave,
     })

@@ -1,17 +1,14 @@
 //! The listening sockets of the proxy.
 //!
 //! Each worker has a socket of its own for each address, and the kernel spreads new connections over them
-//! (SO_REUSEPORT, socket(7)). They are made here and not by Pingora, which would try for 30 s and panic
-//! when an address is taken, and which keeps no hold of them: a connection that was established and not yet
-//! accepted is reset when its socket closes, so who closes one has to take what waits there first, and who
-//! hands one over must be able to name it.
+//! (SO_REUSEPORT, socket(7)). The workers get copies of their descriptors: a socket closes when the last copy does, and
+//! who hands sockets over must have them at hand.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::os::fd::OwnedFd;
 
-use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
+use socket2::{Domain, Protocol, Socket, Type};
 
 /// Connections that may wait for one socket to accept them; the system has a lower limit (`net.core.somaxconn`).
 const BACKLOG: i32 = 65_535;
@@ -92,17 +89,14 @@ impl Sockets {
 
 /// A socket that listens on `address`, beside others of the same user.
 fn listen(address: SocketAddr) -> io::Result<TcpListener> {
-    let family = match address {
-        SocketAddr::V4(_) => AddressFamily::INET,
-        SocketAddr::V6(_) => AddressFamily::INET6,
-    };
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let socket: OwnedFd = rustix::net::socket_with(family, SocketType::STREAM, flags, None)?;
+    let domain = Domain::for_address(address);
+    let socket = Socket::new(domain, Type::STREAM, Some(Protocol::TCP))?;
     // Connections of an earlier process that are not quite over don't stand in the way.
-    sockopt::set_socket_reuseaddr(&socket, true)?;
-    sockopt::set_socket_reuseport(&socket, true)?;
-    rustix::net::bind(&socket, &address)?;
-    rustix::net::listen(&socket, BACKLOG)?;
+    socket.set_reuse_address(true)?;
+    socket.set_reuse_port(true)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(BACKLOG)?;
     Ok(socket.into())
 }
 

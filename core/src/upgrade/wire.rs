@@ -124,7 +124,10 @@ impl Connection {
     /// When it says anything else, or nothing in time.
     pub(super) fn expect(&self, word: &str) -> anyhow::Result<()> {
         let (text, _) = self.hear()?;
-        ensure!(text == word, "the other side says {text:?} instead of {word:?}");
+        ensure!(
+            text == word,
+            "the other side says {text:?} instead of {word:?}"
+        );
         Ok(())
     }
 

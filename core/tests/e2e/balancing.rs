@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::TcpListener;
 use std::thread;
+use std::time::Duration;
 
 use crate::support::client::{Connection, Request, get};
 use crate::support::launch::{Builder, serving};
@@ -370,6 +371,28 @@ fn a_split_by_what_a_request_has_needs_no_cookie() {
     assert!((96..=204).contains(&newer), "{newer}");
     assert_eq!(back, 0);
     assert_eq!(answers(&half, &get("/"), 100).len(), 2);
+}
+
+/// One slow answer is enough to know, and to send the others elsewhere.
+#[test]
+fn a_slow_target_is_left_at_its_first_slow_answer() {
+    let slow = Upstream::start(|_| {
+        // That is what is slow about it.
+        thread::sleep(Duration::from_secs(1));
+        ok("slow")
+    });
+    let one = Upstream::fixed("one");
+    let two = Upstream::fixed("two");
+    let targets = [plain(&slow), plain(&one), plain(&two)];
+    let proxy = web(TO_WEB, &targets, "balance = \"peak_ewma\"").start();
+    let answers = answers(&proxy, &get("/"), 300);
+    // A second one only where another target needed as long as this.
+    let slow_ones = answers.get("slow").copied().unwrap_or_default();
+    assert!((1..=2).contains(&slow_ones), "{answers:?}");
+    let status = proxy.status();
+    let endpoints = status["pools"][0]["endpoints"].as_array().unwrap();
+    let slowest = endpoints.iter().max_by_key(|e| e["latency_ms"].as_u64());
+    assert_eq!(slowest.unwrap()["address"], slow.address().to_string());
 }
 
 /// A target that joins others begins with a small share.

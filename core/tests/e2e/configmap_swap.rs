@@ -1,32 +1,14 @@
-//! A mounted ConfigMap is swapped (traefik 5037, envoy 3928); files of a plain folder are edited
-//! in the ways that editors and tools do it.
+//! A mounted ConfigMap is swapped (traefik 5037, envoy 3928).
 
-use std::fs;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use crate::support::atomic_writer::AtomicWriter;
 use crate::support::client::{Connection, get};
 use crate::support::launch::serving;
 use crate::support::proxy::Proxy;
-use crate::support::wait::{SOON, timed, until};
-
-/// How soon a change must be live. The case says 2 s; the rest is for a machine that is busy with
-/// other tests.
-const LIVE: Duration = Duration::from_millis(3000);
-
-/// A program of two files that answers with the version in each: `one+one`.
-fn program(version: &str) -> (String, String) {
-    let routes = format!(
-        "const DATA = table(\"data.json\");\n\
-         route(\"/\").respond(|req| respond(200, \"{version}+\" + DATA.get(\"version\")));\n"
-    );
-    (routes, format!("{{\"version\": \"{version}\"}}\n"))
-}
-
-const BROKEN: &str = "const DATA = table(\"data.json\");\nroute(\"/\").to(\"nowhere\");\n";
+use crate::support::two_files::{BROKEN, live, program, refused};
+use crate::support::wait::{SOON, until};
 
 fn mounted(version: &str) -> Proxy {
     let (routes, data) = program(version);
@@ -45,25 +27,6 @@ fn publish(proxy: &Proxy, routes: &str, data: &str) {
         ("edgewright.toml", proxy.settings()),
     ];
     AtomicWriter::new(proxy.folder()).publish(&files).unwrap();
-}
-
-/// Waits until the proxy answers with `version`, and says how soon that was.
-fn live(proxy: &Proxy, version: &str) {
-    let expected = format!("{version}+{version}");
-    let (_, took) = timed(&format!("version {version}"), SOON, || {
-        (proxy.text("/") == expected).then_some(())
-    });
-    assert!(took <= LIVE, "{version} was live after {took:?}");
-}
-
-fn refused(proxy: &Proxy, nth: usize, place: &str) {
-    let line = proxy.log.wait_nth("reload refused", nth, SOON);
-    assert!(line.contains(place), "{line}");
-    until("the refusal in metrics and status", SOON, || {
-        proxy.metric("config_reloads_total", &[("result", "failed")]) >= nth as f64
-            && proxy.metric("config_last_reload_successful", &[]) == 0.0
-            && proxy.status()["last_error"].to_string().contains(place)
-    });
 }
 
 /// Sends requests without a pause and checks every answer, until told to stop.
@@ -151,84 +114,42 @@ fn publishing_the_same_again_changes_nothing() {
     assert_eq!(proxy.log.count("reloaded revision="), 0);
 }
 
-fn plain(version: &str) -> Proxy {
-    let (routes, data) = program(version);
-    serving(&routes).file("data.json", &data).start()
-}
-
-/// Saves a file in one particular way.
-type Save = fn(&Path, &str);
-
-fn save_by_rename(path: &Path, text: &str) {
-    let temporary = path.with_extension("tmp");
-    fs::write(&temporary, text).unwrap();
-    fs::rename(&temporary, path).unwrap();
-}
-
-fn save_with_backup(path: &Path, text: &str) {
-    let backup = path.with_extension("rhai~");
-    fs::rename(path, &backup).unwrap();
-    fs::write(path, text).unwrap();
-    fs::remove_file(&backup).unwrap();
-}
-
-fn save_in_place(path: &Path, text: &str) {
-    fs::write(path, text).unwrap();
-}
-
-fn check_saves(save: Save) {
-    let proxy = plain("one");
-    let path = proxy.file("routes.rhai");
-    // The data stays: only the first half of the answer changes.
-    for version in ["two", "three", "four"] {
-        let (routes, _) = program(version);
-        save(&path, &routes);
-        let (_, took) = timed(version, SOON, || {
-            (proxy.text("/") == format!("{version}+one")).then_some(())
+/// The kubelet may be as quick as it likes, and the reload may come at any moment of it: what is served comes from one
+/// revision.
+#[test]
+fn a_swap_in_the_middle_of_reading_mixes_nothing() {
+    const SWAPS: usize = 150;
+    let proxy = mounted("v0");
+    let hammer = Hammer::start(&proxy);
+    let mut attempts = 0;
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            for number in 1..=SWAPS {
+                let (routes, data) = program(&format!("v{number}"));
+                publish(&proxy, &routes, &data);
+            }
         });
-        assert!(took <= LIVE, "{version} was live after {took:?}");
-    }
-    save(&path, BROKEN);
-    refused(&proxy, 1, "routes.rhai:2:");
-    assert_eq!(proxy.text("/"), "four+one");
-    let (routes, _) = program("five");
-    save(&path, &routes);
-    until("the good one", SOON, || proxy.text("/") == "five+one");
-}
-
-#[test]
-fn an_editor_that_renames_over_the_file() {
-    check_saves(save_by_rename);
-}
-
-#[test]
-fn an_editor_that_keeps_a_backup_meanwhile() {
-    check_saves(save_with_backup);
-}
-
-#[test]
-fn a_write_in_place() {
-    check_saves(save_in_place);
-}
-
-#[test]
-fn a_file_that_is_removed_and_comes_back() {
-    let proxy = plain("one");
-    let path = proxy.file("routes.rhai");
-    fs::remove_file(&path).unwrap();
-    refused(&proxy, 1, "routes.rhai");
-    assert_eq!(proxy.text("/"), "one+one");
-    let (routes, _) = program("two");
-    fs::write(&path, routes).unwrap();
-    until("the file that came back", SOON, || {
-        proxy.text("/") == "two+one"
+        while !writer.is_finished() {
+            let (status, body) = proxy.reload();
+            attempts += 1;
+            // Swapped under each of its tries: it says so, and tries again at the next occasion.
+            let swapped = body["errors"].to_string().contains("while it was read");
+            assert!(status == 200 || swapped, "{body}");
+        }
     });
-}
-
-#[test]
-fn a_table_is_watched_as_well() {
-    let proxy = plain("one");
-    let (_, data) = program("two");
-    fs::write(proxy.file("data.json"), data).unwrap();
-    until("the new data", SOON, || proxy.text("/") == "one+two");
+    assert!(attempts > 0);
+    live(&proxy, &format!("v{SWAPS}"));
+    let answers = hammer.finish();
+    let mut last = 0;
+    for answer in &answers {
+        let versions = answer
+            .strip_prefix("200 v")
+            .and_then(|v| v.split_once("+v"));
+        let (routes, data) = versions.unwrap_or_else(|| panic!("{answer}"));
+        assert_eq!(routes, data, "half of one revision and half of another");
+        let number: usize = routes.parse().unwrap();
+        assert!(number >= last, "{number} after {last}");
+        last = number;
+    }
+    assert!(answers.len() > 1, "{answers:?}");
 }

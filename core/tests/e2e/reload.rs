@@ -6,6 +6,7 @@ use crate::support::client::{Connection, get};
 use crate::support::launch::serving;
 use crate::support::proxy::Proxy;
 use crate::support::upstream::{Upstream, ok};
+use crate::support::versions::replace;
 use crate::support::wait::{Gate, SOON, until};
 
 /// A program that says which version it is, by its own answer and around an upstream's.
@@ -213,6 +214,90 @@ fn a_listener_that_changed_waits_for_a_restart_and_that_is_told() {
     assert_eq!(proxy.text("/version"), "one");
 }
 
+/// Names of the threads that serve.
+fn workers(proxy: &Proxy) -> usize {
+    let threads = std::fs::read_dir(format!("/proc/{}/task", proxy.pid())).unwrap();
+    let names = threads.map(|thread| std::fs::read_to_string(thread.unwrap().path().join("comm")));
+    names
+        .filter(|name| name.as_ref().unwrap().starts_with("worker-"))
+        .count()
+}
+
+#[test]
+fn what_waits_for_a_restart_is_told_once_and_all_the_rest_is_in_force() {
+    let (old, new) = (Upstream::fixed("old"), Upstream::fixed("new"));
+    let proxy = serving(&version("one"))
+        .pool("web", old.address())
+        .settings("[server]\nthreads = 2\n[limits]\nrequest_headers = 50")
+        .listener("http2 = true")
+        .start();
+    assert_eq!(workers(&proxy), 2);
+    let before = proxy.settings().to_owned();
+    let after = before
+        .replace(&old.address().to_string(), &new.address().to_string())
+        .replace("threads = 2", "threads = 5")
+        .replace("request_headers = 50", "request_headers = 3")
+        .replace("http2 = true", "http2 = false");
+    let settings = proxy.file("edgewright.toml");
+    std::fs::write(&settings, &after).unwrap();
+    assert_eq!(proxy.reload().0, 200);
+    let status = proxy.status();
+    let waiting = [
+        "[server] threads",
+        "[[listeners]]",
+        "[limits] request_headers (for HTTP/2)",
+    ];
+    assert_eq!(status["restart_required"], serde_json::json!(waiting));
+    assert_eq!(status["threads"], 2);
+    assert_eq!(workers(&proxy), 2);
+    assert_eq!(proxy.text("/up/x"), "new");
+    // Of HTTP/1.1 the new limit holds.
+    let four = get("/version")
+        .header("a", "1")
+        .header("b", "2")
+        .header("c", "3");
+    assert_eq!(proxy.send(&four).status, 431);
+
+    // The next reload does not repeat it, and one that takes it back asks for no restart.
+    replace(&proxy, &version("two"));
+    assert_eq!(proxy.reload().0, 200);
+    assert_eq!(proxy.log.count("takes effect at the next start"), 3);
+    std::fs::write(&settings, &before).unwrap();
+    assert_eq!(proxy.reload().0, 200);
+    assert_eq!(proxy.status()["restart_required"], serde_json::json!([]));
+    assert_eq!(proxy.log.count("takes effect at the next start"), 3);
+    assert_eq!(proxy.send(&four).status, 200);
+}
+
+#[test]
+fn a_reload_says_what_it_has_changed() {
+    let web = Upstream::fixed("ok");
+    let routes = "const KEYS = table(\"keys.json\");\nroute(\"/a\").to(\"web\");\nroute(\"/b\").to(\"web\");\n";
+    let proxy = serving(routes)
+        .file("keys.json", "{}")
+        .pool("web", web.address())
+        .start();
+    let changed = "// Everything is a line further down.\nroute(\"/a\").timeout(\"5s\").to(\"web\");\n\
+                   route(\"/b\").to(\"web\");\nroute(\"/c\").to(\"more\");\npool(\"more\", [\"127.0.0.1:9\"]);\n";
+    replace(&proxy, changed);
+    let line = proxy.log.wait("reloaded revision=", SOON);
+    let expected =
+        "routes=3 pools=2 changed: routes +1 -0 ~1, pools +1 -0 ~0, files -keys.json ~routes.rhai";
+    assert!(line.contains(expected), "{line}");
+    until("the same in /status", SOON, || {
+        !proxy.status()["last_attempt"]["changes"].is_null()
+    });
+    let attempt = &proxy.status()["last_attempt"];
+    assert_eq!(attempt["result"], "loaded");
+    let changes = serde_json::json!({
+        "routes": {"added": 1, "removed": 0, "changed": 1},
+        "pools": {"added": 1, "removed": 0, "changed": 0},
+        "files": {"added": 0, "removed": 1, "changed": 1},
+        "named": ["-keys.json", "~routes.rhai"],
+    });
+    assert_eq!(attempt["changes"], changes);
+}
+
 #[test]
 fn a_burst_of_reloads_under_load_loses_no_request() {
     let web = Upstream::fixed("ok");
@@ -224,7 +309,7 @@ fn a_burst_of_reloads_under_load_loses_no_request() {
         crate::support::load::Until::Elapsed(Duration::from_secs(60)),
     );
     for number in 1..=20 {
-        write(&proxy, &version(&format!("v{number}")));
+        replace(&proxy, &version(&format!("v{number}")));
         assert_eq!(proxy.reload().0, 200);
         assert_eq!(proxy.text("/version"), format!("v{number}"));
     }

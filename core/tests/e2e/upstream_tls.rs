@@ -217,7 +217,7 @@ fn requests_of_the_old_generation_end_on_their_connection() {
     let mut connection = Connection::open(proxy.address()).unwrap();
     assert_eq!(connection.send(&get("/1")).unwrap().status, 200);
     // The authority's certificate twice: other contents, the same trust.
-    let twice = authority.pem() + &authority.pem();
+    let twice = authority.pem().repeat(2);
     std::fs::write(proxy.file("ca.pem"), twice).unwrap();
     assert_eq!(proxy.reload().0, 200);
     assert_eq!(connection.send(&get("/2")).unwrap().status, 200);

@@ -1,60 +1,15 @@
 //! Connections that become something else: WebSockets through the proxy.
 
-use std::io::{Read as _, Write as _};
+use std::io::Read as _;
 use std::time::Duration;
 
-use crate::support::client::{Connection, get, request};
+use crate::support::client::{Connection, request};
 use crate::support::launch::{Builder, serving};
 use crate::support::upstream::{Action, Upstream, ok};
-
-const SWITCH: &str = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\
-                      Connection: Upgrade\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n";
-
-/// A text frame from a server: `hello`.
-const HELLO: &[u8] = b"\x81\x05hello";
-
-/// Switches, says hello in the same segment, and sends back what it gets.
-fn echo() -> Upstream {
-    Upstream::start(|_| {
-        Action::Write(Box::new(|stream| {
-            stream.write_all(&[SWITCH.as_bytes(), HELLO].concat())?;
-            let mut buffer = [0; 1024];
-            loop {
-                match stream.read(&mut buffer)? {
-                    0 => return Ok(()),
-                    length => stream.write_all(&buffer[..length])?,
-                }
-            }
-        }))
-    })
-}
-
-fn upgrade(to: &str) -> crate::support::client::Request {
-    get("/socket")
-        .header("Connection", "Upgrade")
-        .header("Upgrade", to)
-        .header("Sec-WebSocket-Version", "13")
-        .header("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==")
-}
+use crate::support::websocket::{HELLO, echo, echoes, open, upgrade};
 
 fn to(upstream: &Upstream) -> Builder {
     serving(r#"route("/{*rest}").to("web");"#).pool("web", upstream.address())
-}
-
-/// Opens one and has the first frame.
-fn open(proxy: &crate::support::proxy::Proxy) -> Connection {
-    let mut socket = Connection::open(proxy.address()).unwrap();
-    let response = socket.send(&upgrade("websocket")).unwrap();
-    assert_eq!(response.status, 101);
-    let accept = response.header("sec-websocket-accept");
-    assert_eq!(accept, Some("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="));
-    assert_eq!(socket.read_until(HELLO), HELLO);
-    socket
-}
-
-fn echoes(socket: &mut Connection, text: &[u8]) {
-    socket.write(text).unwrap();
-    assert_eq!(socket.read_until(text), text);
 }
 
 /// An origin that answers at once, with the first frame right behind: what tears others down (pingora #946).
@@ -63,7 +18,7 @@ fn a_fast_origin_is_no_problem() {
     let upstream = echo();
     let proxy = to(&upstream).settings("[server]\nthreads = 1").start();
     for _ in 0..200 {
-        let mut socket = open(&proxy);
+        let mut socket = open(proxy.address());
         echoes(&mut socket, b"\x81\x82abcdpi");
     }
     assert_eq!(upstream.hits(), 200);
@@ -95,7 +50,7 @@ fn silence_does_not_end_it_but_the_tunnel_s_own_limit() {
             "[pools.web.timeouts]\nread = \"200ms\"\n[limits]\nrequest_read_timeout = \"200ms\"",
         )
         .start();
-    let mut socket = open(&proxy);
+    let mut socket = open(proxy.address());
     // Longer than what a request and a response have.
     std::thread::sleep(Duration::from_millis(700));
     echoes(&mut socket, b"\x81\x82abcdok");
@@ -103,7 +58,7 @@ fn silence_does_not_end_it_but_the_tunnel_s_own_limit() {
     let short = to(&upstream)
         .settings("[pools.web.timeouts]\ntunnel = \"200ms\"")
         .start();
-    let mut socket = open(&short);
+    let mut socket = open(short.address());
     assert!(socket.read_to_end().is_empty(), "it is closed by itself");
 }
 
@@ -126,7 +81,7 @@ fn an_upgrade_is_waited_for_as_long_as_any_response() {
 fn it_outlives_a_reload() {
     let upstream = echo();
     let proxy = to(&upstream).start();
-    let mut socket = open(&proxy);
+    let mut socket = open(proxy.address());
     let routes = "route(\"/{*rest}\").respond(200, \"new\\n\");";
     std::fs::write(proxy.file("routes.rhai"), routes).unwrap();
     assert_eq!(proxy.reload().0, 200);

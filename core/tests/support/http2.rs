@@ -149,7 +149,11 @@ async fn exchange(
 }
 
 /// Sends a piece as the other side makes room for it.
-async fn send(body: &mut SendStream<Bytes>, mut piece: Bytes, end: bool) -> Result<(), h2::Error> {
+pub(super) async fn send(
+    body: &mut SendStream<Bytes>,
+    mut piece: Bytes,
+    end: bool,
+) -> Result<(), h2::Error> {
     while !piece.is_empty() {
         body.reserve_capacity(piece.len());
         let room = std::future::poll_fn(|context| body.poll_capacity(context)).await;

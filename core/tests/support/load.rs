@@ -1,6 +1,7 @@
 //! Many keep-alive connections that each send one request after the other.
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -23,6 +24,8 @@ pub enum Until {
     Requests(usize),
     /// So much time has passed.
     Elapsed(Duration),
+    /// Nobody listens any more, which is no failure then.
+    Refused,
 }
 
 /// What came back.
@@ -56,7 +59,21 @@ pub struct Load(JoinHandle<Report>, Arc<AtomicBool>);
 impl Load {
     /// Starts `connections` connections that send `GET target`.
     pub fn start(to: SocketAddr, target: &str, connections: usize, until: Until) -> Self {
-        let request = client::get(target).bytes();
+        Self::of(client::get(target).bytes(), to, connections, until)
+    }
+
+    /// The same, but each request has a connection of its own.
+    pub fn on_new_connections(
+        to: SocketAddr,
+        target: &str,
+        connections: usize,
+        until: Until,
+    ) -> Self {
+        let request = client::get(target).header("Connection", "close");
+        Self::of(request.bytes(), to, connections, until)
+    }
+
+    fn of(request: Vec<u8>, to: SocketAddr, connections: usize, until: Until) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&stop);
         let thread = std::thread::spawn(move || {
@@ -105,10 +122,18 @@ async fn run(
                     && match until {
                         Until::Requests(count) => sent.fetch_add(1, Ordering::Relaxed) < count,
                         Until::Elapsed(limit) => start.elapsed() < limit,
+                        Until::Refused => true,
                     }
             };
             let mut connection = None;
             while more() {
+                if connection.is_none() && matches!(until, Until::Refused) {
+                    match TcpStream::connect(to).await {
+                        Err(error) if error.kind() == ErrorKind::ConnectionRefused => return,
+                        // Any other failure is one of the request.
+                        opened => connection = opened.ok(),
+                    }
+                }
                 let answer = one(to, &request, &mut connection);
                 let answer = tokio::time::timeout(REQUEST_LIMIT, answer).await;
                 let mut report = report.lock().unwrap();

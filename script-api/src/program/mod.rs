@@ -8,6 +8,7 @@ mod gates;
 mod hash_on;
 mod matching;
 mod mirror;
+mod outline;
 mod phases;
 mod retries;
 mod route;
@@ -25,6 +26,7 @@ pub use gates::{
 pub use hash_on::HashOn;
 pub use matching::{Found, Match};
 pub use mirror::{Mirror, MirrorRules};
+pub use outline::RouteOutline;
 pub use phases::Need;
 pub use retries::{MOST_RETRIES, Retries, RetryCause, RetryOn};
 pub use route::{Destination, HeaderChange, Route};

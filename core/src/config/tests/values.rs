@@ -309,7 +309,7 @@ fn mistakes_have_a_place_and_a_way_out() {
         ),
         (
             "[pools.web]\ntargets = [\"a:1\"]\nbalance = \"any\"",
-            "3:11: unknown value `any` (it can be `least_requests`, `round_robin`, `random`, `hash`, `ring_hash`)",
+            "3:11: unknown value `any` (it can be `least_requests`, `peak_ewma`, `round_robin`, `random`, `hash`, `ring_hash`)",
         ),
         (
             "[pools.web]\ntargets = [\"a:1\"]\nbalance = \"least_request\"",

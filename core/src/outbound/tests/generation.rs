@@ -101,3 +101,39 @@ async fn a_call_can_be_made_on_a_workers_runtime() {
     assert!(size_of_val(&reply) < 1024, "{}", size_of_val(&reply));
     assert_eq!(body(in_time(reply).await), "ok");
 }
+
+#[tokio::test]
+async fn a_worker_frees_no_generation_itself() {
+    struct Holds(std::sync::mpsc::Receiver<()>);
+    impl Drop for Holds {
+        fn drop(&mut self) {
+            // Until the test lets it go.
+            let _ = self.0.recv();
+        }
+    }
+
+    let caller = Caller::new();
+    let target = SocketAddr::from(([127, 0, 0, 1], 9));
+    let (old, _) = generation(&caller, target);
+    let (new, _) = generation(&caller, target);
+    let metrics = caller.metrics.clone();
+    let client = Arc::new(caller.client);
+    let shared = arc_swap::ArcSwap::from_pointee(old);
+    let request = crate::worker::current(&shared, &client);
+    shared.store(Arc::new(new));
+    drop(crate::worker::current(&shared, &client));
+    assert_eq!(metrics.generations(), 2, "the request has it");
+
+    // Whatever is to be freed now waits behind this.
+    let (go, held) = std::sync::mpsc::channel();
+    crate::discard::discard(Box::new(Holds(held)));
+    drop(request);
+    assert_eq!(metrics.generations(), 2, "not by this thread");
+    drop(go);
+    in_time(async {
+        while metrics.generations() > 1 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}

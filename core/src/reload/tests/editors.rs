@@ -148,7 +148,7 @@ fn file_events_start_attempts_at_a_distance() {
             "bad" => refused(&reload, content),
             good => serves(&reload, good),
         };
-        status.last_attempt.unwrap().at
+        status.last_attempt.as_ref().unwrap().at
     });
     let apart = options.min_interval.as_secs_f64() - 0.01;
     assert!(began[1] - began[0] >= apart, "{began:?}");

@@ -20,7 +20,9 @@ fn one_line_for_each_attempt() {
     let (one, two) = (revision("one"), revision("two"));
     let expected = [
         format!("ERROR reload refused, revision {one} keeps serving: routes.rhai:1:1: error: bad"),
-        format!(" INFO reloaded revision={two} bytes=3"),
+        format!(
+            " INFO reloaded revision={two} bytes=3 changed: routes +0 -0 ~0, pools +0 -0 ~0, files ~routes.rhai"
+        ),
         format!(" INFO reload: nothing changed, revision {two} keeps serving"),
     ];
     assert_eq!(log.lines(), expected);
@@ -99,12 +101,21 @@ fn the_status_as_json() {
     assert_eq!(json["last_attempt"]["result"], "failed");
     assert!(json["last_attempt"]["at"].as_f64() >= json["loaded_at"].as_f64());
     assert!(json["last_attempt"]["duration"].as_f64() >= Some(0.0));
+    assert!(json["last_attempt"]["changes"].is_null());
     assert_eq!(json["last_error"], "routes.rhai:1:1: error: bad");
     let counts = serde_json::json!({"loaded": 0, "unchanged": 0, "failed": 1});
     assert_eq!(json["counts"], counts);
     assert_eq!(json["watch_errors"], 0);
     assert_eq!(json["polling"], false);
     assert_eq!(json["watching"], serde_json::json!([]));
+
+    replace(&site, "two");
+    reload.request(DEADLINE).unwrap();
+    let json = serde_json::to_value(&*reload.status()).unwrap();
+    let changes = &json["last_attempt"]["changes"];
+    assert_eq!(changes["named"], serde_json::json!(["~routes.rhai"]));
+    let counts = serde_json::json!({"added": 0, "removed": 0, "changed": 1});
+    assert_eq!(changes["files"], counts);
 }
 
 #[test]

@@ -13,6 +13,7 @@ mod watcher;
 #[path = "../../../tests/support/atomic_writer.rs"]
 mod atomic_writer;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,7 +25,7 @@ use edgewright_script::diagnostic::Diagnostic;
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
-use super::{Initial, Options, Outcome, ReloadHandle, ReloadStatus, Reloadable};
+use super::{Changes, Initial, Options, Outcome, ReloadHandle, ReloadStatus, Reloadable};
 
 /// Far more than anything here takes on a busy machine.
 const DEADLINE: Duration = Duration::from_secs(20);
@@ -120,10 +121,15 @@ impl Reloadable for Target {
                 revision: revision(content),
             },
             Some(content) => {
+                let name = "routes.rhai";
+                let before = BTreeMap::from([(name, self.serving.as_str())]);
+                let now = BTreeMap::from([(name, content.as_str())]);
+                let changes = Changes::default().with_files(&before, &now);
                 self.serving.clone_from(content);
                 Outcome::Loaded {
                     revision: revision(content),
                     summary: format!("bytes={}", content.len()),
+                    changes,
                 }
             }
         }
