@@ -3,6 +3,7 @@
 mod check;
 mod demo;
 mod health;
+mod listeners;
 mod report;
 mod routes;
 mod run;

@@ -1,26 +1,16 @@
 //! From files that are good to a process that serves, and to its end.
 
-use std::{
-    io::ErrorKind,
-    net::{SocketAddr, TcpListener},
-    os::{
-        linux::net::SocketAddrExt as _,
-        unix::{self, net::UnixListener},
-    },
-    path::PathBuf,
-    sync::Arc,
-    thread,
-    time::{Duration, Instant},
-};
+use std::{path::PathBuf, sync::Arc};
 
 use anyhow::Context as _;
 use arc_swap::ArcSwap;
 use edgewright_script::{diagnostic::Diagnostic, state::StateStore};
 use tokio::sync::watch;
 
+use super::listeners::{bind_admin, cant_listen, check_free, sort, start_admin, wait_for_turn};
 use crate::{
-    admin, background,
-    config::{Config, Overrides, Threads},
+    background,
+    config::{Overrides, Threads},
     dns::Resolver,
     health::Health,
     jwks::KeySets,
@@ -35,12 +25,9 @@ use crate::{
     server::{self, Sockets, Workers},
     shutdown::{Endings, Served},
     source::{Compiled, LastRead, Source},
-    upgrade::{Handed, Heir, Purpose, Waiting},
+    upgrade::{Heir, Waiting},
     worker,
 };
-
-/// How long a start waits for its turn.
-const TURN_WAIT: Duration = Duration::from_secs(30);
 
 /// How a process is to start.
 pub(super) struct Start {
@@ -254,93 +241,4 @@ pub(super) fn start(
         (server.shutdown, server.upgrade_socket.clone())
     });
     Ok(())
-}
-
-/// Lets one process at a time start in a network namespace, until it listens. Workers share
-/// an address (SO_REUSEPORT), so two processes of one user could, too, without noticing: between
-/// looking whether it is free and listening nobody else may come.
-fn wait_for_turn() -> anyhow::Result<UnixListener> {
-    let name = unix::net::SocketAddr::from_abstract_name("edgewright-starting")?;
-    let deadline = Instant::now() + TURN_WAIT;
-    loop {
-        match UnixListener::bind_addr(&name) {
-            Ok(turn) => return Ok(turn),
-            Err(error) if error.kind() == ErrorKind::AddrInUse && Instant::now() < deadline => {
-                thread::sleep(Duration::from_millis(5));
-            }
-            Err(error) => return Err(error).context("another edgewright is starting all the time"),
-        }
-    }
-}
-
-/// Whether nobody else listens where this process has not taken over.
-fn check_free(config: &Config, own: &Sockets) -> anyhow::Result<()> {
-    let addresses = config.listeners.iter().map(|listener| listener.address);
-    for address in addresses.filter(|address| !own.has(*address)) {
-        TcpListener::bind(address).map_err(|error| cant_listen(address, error))?;
-    }
-    Ok(())
-}
-
-fn cant_listen(address: SocketAddr, error: std::io::Error) -> anyhow::Error {
-    anyhow::Error::new(error).context(format!("can't listen on {address}"))
-}
-
-/// What was handed over for requests, and for the admin and health listeners.
-#[expect(clippy::type_complexity, reason = "two lists with their addresses")]
-fn sort(
-    handed: Vec<Handed>,
-) -> (
-    Vec<(SocketAddr, TcpListener)>,
-    Vec<(Purpose, SocketAddr, TcpListener)>,
-) {
-    let (mut listening, mut admin) = (Vec::new(), Vec::new());
-    for one in handed {
-        match one.purpose {
-            Purpose::Listener => listening.push((one.address, one.socket)),
-            other => admin.push((other, one.address, one.socket)),
-        }
-    }
-    (listening, admin)
-}
-
-/// Takes over the admin and health listeners that were handed over, and binds the others.
-fn bind_admin(
-    config: &Config,
-    mut handed: Vec<(Purpose, SocketAddr, TcpListener)>,
-) -> anyhow::Result<Vec<admin::Listener>> {
-    let mut listeners = Vec::new();
-    for (role, name, address) in [
-        (admin::Role::Admin, "admin", config.admin),
-        (admin::Role::Health, "health", config.health),
-    ] {
-        let Some(address) = address else { continue };
-        let own = |(purpose, at, _): &(_, _, _)| *purpose == Purpose::from(role) && *at == address;
-        let listener = match handed.iter().position(own) {
-            Some(index) => admin::Listener::inherited(role, handed.swap_remove(index).2),
-            None => admin::Listener::bind(role, address),
-        };
-        let listener =
-            listener.with_context(|| format!("can't listen on {address} ([{name}] address)"))?;
-        listeners.push(listener);
-    }
-    Ok(listeners)
-}
-
-fn start_admin(
-    listeners: Vec<admin::Listener>,
-    desk: &Arc<Desk>,
-) -> anyhow::Result<Option<admin::Server>> {
-    for listener in &listeners {
-        let name = match listener.role() {
-            admin::Role::Admin => "admin",
-            admin::Role::Health => "health",
-        };
-        tracing::info!("{name} on {}", listener.address());
-    }
-    if listeners.is_empty() {
-        return Ok(None);
-    }
-    let server = admin::Server::start(listeners, desk.clone(), admin::Settings::default())?;
-    Ok(Some(server))
 }

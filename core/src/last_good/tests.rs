@@ -103,7 +103,8 @@ fn a_file_that_was_named_is_named_again() {
 
 #[test]
 fn a_damaged_copy_is_refused() {
-    let damages: [(&str, fn(&Room)); 5] = [
+    type Damage = fn(&Room);
+    let damages: [(&str, Damage); 5] = [
         ("routes.rhai has changed", |room| {
             fs::write(room.copied("files/routes.rhai"), "evil").unwrap();
         }),
