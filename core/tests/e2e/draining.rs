@@ -74,8 +74,8 @@ fn a_connection_in_the_queue_is_served() {
     proxy.signal("TERM");
     proxy.signal("CONT");
     for connection in &mut waiting {
-        let response = connection.read_response("GET").unwrap();
-        assert_eq!((response.status, response.closes()), (200, true));
+        // Whether it says that the connection closes depends on which of the two the process has seen first.
+        assert_eq!(connection.read_response("GET").unwrap().status, 200);
     }
     ends_at_once(&mut proxy);
 }
@@ -85,7 +85,7 @@ fn a_connection_in_the_queue_is_served() {
 fn busy_connections_lose_no_request() {
     let web = Upstream::fixed("ok");
     let mut proxy = plain(&web).start();
-    let load = Load::start(proxy.address(), "/x", 8, Until::Refused);
+    let load = Load::start(proxy.address(), "/x", 8, Until::LastAnswer);
     web.wait_hits(200, SOON);
     proxy.signal("TERM");
     load.finish().assert_all_ok();

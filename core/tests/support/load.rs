@@ -1,7 +1,6 @@
 //! Many keep-alive connections that each send one request after the other.
 
 use std::collections::BTreeMap;
-use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -24,8 +23,8 @@ pub enum Until {
     Requests(usize),
     /// So much time has passed.
     Elapsed(Duration),
-    /// Nobody listens any more, which is no failure then.
-    Refused,
+    /// Each connection was closed by the other side, which has said so with an answer. None is made anew.
+    LastAnswer,
 }
 
 /// What came back.
@@ -122,18 +121,11 @@ async fn run(
                     && match until {
                         Until::Requests(count) => sent.fetch_add(1, Ordering::Relaxed) < count,
                         Until::Elapsed(limit) => start.elapsed() < limit,
-                        Until::Refused => true,
+                        Until::LastAnswer => true,
                     }
             };
             let mut connection = None;
             while more() {
-                if connection.is_none() && matches!(until, Until::Refused) {
-                    match TcpStream::connect(to).await {
-                        Err(error) if error.kind() == ErrorKind::ConnectionRefused => return,
-                        // Any other failure is one of the request.
-                        opened => connection = opened.ok(),
-                    }
-                }
                 let answer = one(to, &request, &mut connection);
                 let answer = tokio::time::timeout(REQUEST_LIMIT, answer).await;
                 let mut report = report.lock().unwrap();
@@ -146,6 +138,9 @@ async fn run(
                             report.errors.push(error.to_string());
                         }
                     }
+                }
+                if connection.is_none() && matches!(until, Until::LastAnswer) {
+                    return;
                 }
             }
         });
