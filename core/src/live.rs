@@ -9,16 +9,18 @@ use crate::{
     admin::{Operations, ReloadAnswer},
     config::Config,
     dns::Resolver,
+    files::Folder,
     generation::Generation,
     health::Health,
     jwks::KeySets,
+    last_good::LastGood,
     lifecycle::Lifecycle,
     metrics::{ReloadSample, ScrapeInput, ThrottlingSample},
     pools::Readiness,
     proxy::Shared,
     reload::{Outcome, ReloadHandle, ReloadStatus, Reloadable},
     resources::cpu::Cpu,
-    server::Connections,
+    server::ConnectionLimit,
     source::{LastRead, Refused, Source},
 };
 
@@ -35,19 +37,19 @@ pub struct Live {
 }
 
 impl Live {
-    /// `last` is what the load at the start read, `started_with` the configuration in it.
+    /// `last` is what the load at the start read, `started_with` the configuration that was loaded.
     pub(crate) fn new(
         source: Source,
         shared: Arc<Shared>,
         health: Health,
-        last: LastRead,
+        last: Option<LastRead>,
         started_with: Config,
     ) -> Self {
         Self {
             source,
             shared,
             health,
-            last: Some(last),
+            last,
             started_with,
         }
     }
@@ -59,6 +61,13 @@ impl Live {
         sets.map_err(|error| format!("key sets can't be fetched: {error}"))?;
         let health = self.health.serve(generation);
         health.map_err(|error| format!("targets can't be checked: {error}"))
+    }
+
+    /// Keeps the files as the last good ones, unless a certificate among them is not: a process can't start with that.
+    fn keep(&self, folder: &Folder, generation: &Generation) {
+        if generation.tls.problems().is_empty() {
+            self.source.keep(folder, &generation.revision);
+        }
     }
 }
 
@@ -79,7 +88,9 @@ impl Reloadable for Live {
             }
         };
         self.last = Some(LastRead::of(&compiled.folder));
-        if compiled.folder.fingerprint() == serving.fingerprint {
+        let folder = compiled.folder.clone();
+        if folder.fingerprint() == serving.fingerprint {
+            self.keep(&folder, &serving);
             return Outcome::Unchanged {
                 revision: serving.revision.clone(),
             };
@@ -123,6 +134,7 @@ impl Reloadable for Live {
                         errors: vec![Diagnostic::error(error)],
                     };
                 }
+                self.keep(&folder, &generation);
                 self.shared.generation.store(generation);
                 self.shared.swapped.send_replace(());
                 outcome
@@ -213,12 +225,14 @@ pub struct Desk {
     pub threads: usize,
     /// The limit on open files.
     pub open_files: u64,
-    /// The connections of clients.
-    pub connections: Arc<Connections>,
+    /// How many connections of clients there may be.
+    pub connections: Arc<ConnectionLimit>,
     /// What programs count and cache.
     pub state: StateStore,
     /// Key sets.
     pub key_sets: Arc<KeySets>,
+    /// Where files that were loaded are kept, if they are.
+    pub last_good: Option<Arc<LastGood>>,
     /// The configuration at the start: what only a restart changes is in force as it says.
     pub started_with: Config,
 }
@@ -255,7 +269,14 @@ impl Operations for Desk {
         let generation = self.shared.generation.load();
         let status = self.reload.status();
         let input = ScrapeInput {
-            reload: reload_sample(&status),
+            reload: ReloadSample {
+                degraded: self
+                    .last_good
+                    .as_ref()
+                    .is_some_and(|kept| kept.is_degraded()),
+                keep_failures: self.last_good.as_ref().map(|kept| kept.failures()),
+                ..reload_sample(&status)
+            },
             dns: self.resolver.snapshot().into(),
             pools: generation
                 .pools
@@ -272,7 +293,6 @@ impl Operations for Desk {
             mirrors: crate::proxy::mirrors_in_flight(),
             threads: self.threads,
             open_files_limit: self.open_files,
-            connections: self.connections.open(),
             connections_limit: self.connections.most(),
             state: self.state.samples(),
             script: self.state.metric_samples(),
@@ -293,6 +313,7 @@ impl Operations for Desk {
         json!({
             "version": env!("CARGO_PKG_VERSION"),
             "revision": reload.revision,
+            "degraded": self.last_good.as_ref().is_some_and(|kept| kept.is_degraded()),
             "loaded_at": reload.loaded_at,
             "last_attempt": reload.last_attempt,
             "last_error": reload.last_error,
@@ -306,7 +327,7 @@ impl Operations for Desk {
             "threads": self.threads,
             "cpu": self.cpu.to_string(),
             "open_files_limit": self.open_files,
-            "connections": self.connections.open(),
+            "connections": self.shared.metrics.connections().open(),
             "connections_limit": self.connections.most(),
             "requests_in_flight": self.shared.metrics.in_flight(),
             "routes": generation.program.routes.len(),
@@ -341,5 +362,6 @@ fn reload_sample(status: &ReloadStatus) -> ReloadSample {
         last_duration: status.last_attempt.as_ref().map(|attempt| attempt.duration),
         watch_errors: status.watch_errors,
         revision: status.revision.clone(),
+        ..ReloadSample::default()
     }
 }

@@ -23,6 +23,7 @@ use crate::{
     files::{Fingerprint, Folder},
     generation::{Generation, Parts},
     jwks::KeySets,
+    last_good::LastGood,
     metrics::Metrics,
     parcel::Parcel,
     pools::Pools,
@@ -322,6 +323,8 @@ pub struct Source {
     pub state: StateStore,
     /// Key sets, over all generations.
     pub key_sets: Arc<KeySets>,
+    /// Where files that were loaded are kept, if they are.
+    pub last_good: Option<Arc<LastGood>>,
 }
 
 impl Source {
@@ -331,6 +334,14 @@ impl Source {
     /// As [`compile_with`].
     pub fn compile(&self) -> Result<Compiled, Refused> {
         compile_with(&self.path, &self.overrides, &self.state)
+    }
+
+    /// Keeps files that were loaded, for a start at which they are refused.
+    pub(crate) fn keep(&self, folder: &Folder, revision: &str) {
+        if let Some(last_good) = &self.last_good {
+            last_good.keep(&self.path, folder, revision);
+            last_good.set_degraded(false);
+        }
     }
 
     /// The folder of what the user named.
@@ -418,7 +429,7 @@ impl LastRead {
 }
 
 /// The folder of what the user named: a folder, or a file in one.
-fn folder_of(path: &Path) -> PathBuf {
+pub(crate) fn folder_of(path: &Path) -> PathBuf {
     let is_file = path
         .extension()
         .is_some_and(|extension| extension == "toml" || extension == "rhai");

@@ -25,7 +25,14 @@ impl Listener {
     /// # Errors
     /// What `bind` says: mostly that the address is in use or isn't of this host.
     pub fn bind(role: Role, address: SocketAddr) -> io::Result<Self> {
-        let socket = std::net::TcpListener::bind(address)?;
+        Self::inherited(role, std::net::TcpListener::bind(address)?)
+    }
+
+    /// Takes over a socket that listens already.
+    ///
+    /// # Errors
+    /// When it is no such socket.
+    pub fn inherited(role: Role, socket: std::net::TcpListener) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         Ok(Self {
             role,
@@ -38,6 +45,16 @@ impl Listener {
     pub fn address(&self) -> SocketAddr {
         self.address
     }
+
+    /// Which endpoints it has.
+    pub fn role(&self) -> Role {
+        self.role
+    }
+
+    /// The socket.
+    pub fn socket(&self) -> &std::net::TcpListener {
+        &self.socket
+    }
 }
 
 /// The running listeners. Dropping it closes them and cuts what is being answered; a reload that is
@@ -46,6 +63,8 @@ impl Listener {
 pub struct Server {
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
+    /// For handing them over.
+    listeners: Vec<Listener>,
 }
 
 impl Server {
@@ -66,10 +85,10 @@ impl Server {
             .max_blocking_threads(blocking)
             .thread_name("admin-task")
             .build()?;
-        for listener in listeners {
+        for listener in &listeners {
             let socket = {
                 let _context = runtime.enter();
-                TcpListener::from_std(listener.socket)?
+                TcpListener::from_std(listener.socket.try_clone()?)?
             };
             let loopback = listener.address.ip().to_canonical().is_loopback();
             let app = App::new(operations.clone(), listener.role, loopback, settings);
@@ -82,7 +101,13 @@ impl Server {
         Ok(Self {
             stop: Some(stop),
             thread: Some(thread),
+            listeners,
         })
+    }
+
+    /// What it listens on.
+    pub fn listeners(&self) -> &[Listener] {
+        &self.listeners
     }
 }
 

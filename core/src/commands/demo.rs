@@ -12,7 +12,7 @@ use anyhow::Context as _;
 use pingora_core::services::{Service as _, listening::Service};
 
 use self::echo::Echo;
-use super::{WRONG, run};
+use super::{WRONG, run, start::Start};
 use crate::{config::Overrides, server::Workers};
 
 const ROUTES: &str = include_str!("demo/routes.rhai");
@@ -25,9 +25,13 @@ pub(super) fn run(listen: SocketAddr) -> ExitCode {
                 listen: vec![listen],
                 ..Overrides::default()
             };
-            run::serve(folder, overrides, |workers| {
-                start_echoes(workers, &demo.echoes)
-            })
+            let start = Start {
+                path: folder,
+                overrides,
+                last_good: None,
+                upgrade: false,
+            };
+            run::serve(start, |workers| start_echoes(workers, &demo.echoes))
         }
         Err(error) => {
             eprintln!("{error:#}");

@@ -3,9 +3,11 @@
 mod check;
 mod demo;
 mod health;
+mod listeners;
 mod report;
 mod routes;
 mod run;
+mod start;
 
 use std::{net::SocketAddr, path::PathBuf, process::ExitCode};
 
@@ -29,6 +31,12 @@ enum Command {
         /// Listens here instead of where the configuration says; may be repeated.
         #[arg(long, value_name = "ADDR")]
         listen: Vec<SocketAddr>,
+        /// Keeps a copy of the last good files here, and serves it at a start whose files are refused.
+        #[arg(long, value_name = "DIR")]
+        last_good: Option<PathBuf>,
+        /// Takes the listeners over from a process that serves and gets SIGQUIT.
+        #[arg(long)]
+        upgrade: bool,
     },
     /// Serves a complete example on this machine, with two upstreams of its own.
     Demo {
@@ -83,7 +91,12 @@ pub fn main() -> ExitCode {
     crate::logging::take_script_lines();
     // Wrong use ends here with clap's exit code, which is 2.
     match Cli::parse().command {
-        Command::Run { path, listen } => run::run(path, listen),
+        Command::Run {
+            path,
+            listen,
+            last_good,
+            upgrade,
+        } => run::run(path, listen, last_good, upgrade),
         Command::Demo { listen } => demo::run(listen),
         Command::Check { path, format } => check::run(&path, format),
         Command::Routes { path } => routes::run(&path),

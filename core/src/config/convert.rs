@@ -118,6 +118,9 @@ fn auto_or_count(
     Some(count)
 }
 
+/// Bytes of the path of a Unix socket (unix(7)).
+const LONGEST_SOCKET: usize = 107;
+
 fn server(checks: &mut Checks<'_>, table: file::Server, overrides: &Overrides) -> Server {
     let mut server = Server::default();
     if let Some(threads) = auto_or_count(checks, "server.threads", table.threads, 1024) {
@@ -137,6 +140,17 @@ fn server(checks: &mut Checks<'_>, table: file::Server, overrides: &Overrides) -
         match check_zone(zone.get_ref()) {
             Ok(()) => server.zone = Some(zone.into_inner()),
             Err(message) => checks.error(&zone.span(), message),
+        }
+    }
+    if let Some(given) = table.upgrade_socket {
+        let path = given.get_ref();
+        if path.starts_with('/') && path.len() <= LONGEST_SOCKET {
+            server.upgrade_socket = Some(path.into());
+        } else {
+            let message = format!(
+                "`server.upgrade_socket` must be an absolute path of at most {LONGEST_SOCKET} bytes"
+            );
+            checks.error(&given.span(), message);
         }
     }
     let (shutdown, given) = (&mut server.shutdown, table.shutdown);

@@ -39,6 +39,7 @@ pub(super) struct Server {
     pub upstream_keepalive: Value<AutoOrCount>,
     pub forwarded_headers: Option<bool>,
     pub zone: Value<String>,
+    pub upgrade_socket: Value<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]

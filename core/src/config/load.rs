@@ -31,6 +31,8 @@ pub struct Overrides {
     pub default_health: Option<SocketAddr>,
     /// `EDGEWRIGHT_ZONE`: the `[server] zone` when the file names none.
     pub default_zone: Option<String>,
+    /// `--last-good`: what is read is to be kept.
+    pub keep_contents: bool,
 }
 
 /// A configuration and the folder it was read from.
@@ -88,6 +90,9 @@ pub(super) fn attempt_with(
         let folder = open(&named.folder)
             .map_err(|error| LoadError::new(unopened(&named.folder, error), None))?;
         let folder = Arc::new(folder);
+        if overrides.keep_contents {
+            folder.keep_contents();
+        }
         match named.read(&folder, overrides) {
             Ok((config, warnings)) => {
                 return Ok(Loaded {

@@ -1,6 +1,7 @@
 //! `[server]` and `[[listeners]]`.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::ListenerTls;
@@ -21,6 +22,9 @@ pub struct Server {
     /// `zone`: where the proxy stands. Targets of the same zone are preferred. Default: what `EDGEWRIGHT_ZONE` says,
     /// since the same file goes to all replicas; else nowhere in particular.
     pub zone: Option<String>,
+    /// `upgrade_socket`: the absolute path of the Unix socket at which a process that takes over waits for the one that
+    /// serves; 107 bytes at the longest (unix(7)). Default none: SIGQUIT is SIGTERM then.
+    pub upgrade_socket: Option<PathBuf>,
 }
 
 impl Default for Server {
@@ -31,6 +35,7 @@ impl Default for Server {
             upstream_keepalive: None,
             forwarded_headers: true,
             zone: None,
+            upgrade_socket: None,
         }
     }
 }

@@ -45,6 +45,8 @@ struct Reads {
     watched: BTreeSet<PathBuf>,
     /// Absolute folders beside this one that may be read from.
     allow: Vec<PathBuf>,
+    /// The contents of the folder's own files, when they are asked for.
+    contents: Option<BTreeMap<String, Vec<u8>>>,
 }
 
 impl Folder {
@@ -72,6 +74,17 @@ impl Folder {
     /// Allows reading from further absolute folders: they stand in a file of the folder itself.
     pub fn allow(&self, folders: &[PathBuf]) {
         self.reads().allow.extend_from_slice(folders);
+    }
+
+    /// From here on, keeps the contents of the files that are read from the folder itself.
+    pub fn keep_contents(&self) {
+        self.reads().contents.get_or_insert_default();
+    }
+
+    /// The contents that were kept, by the name that was read. They are given once.
+    #[must_use]
+    pub fn take_contents(&self) -> BTreeMap<String, Vec<u8>> {
+        self.reads().contents.take().unwrap_or_default()
     }
 
     /// The folder's absolute path, as the user names it.
@@ -151,6 +164,11 @@ impl Folder {
         let before = reads.files.insert(name.to_string(), state.clone());
         if before.is_some_and(|before| before != state) {
             return Err(FileError::Changed);
+        }
+        if let (Some(contents), Ok(file)) = (&mut reads.contents, &read)
+            && !Path::new(name).is_absolute()
+        {
+            contents.insert(name.to_string(), file.content.clone());
         }
         read
     }

@@ -249,6 +249,13 @@ fn requests(metrics: &Metrics, mirrors: usize, families: &mut Families) {
             Kind::Gauge,
         )
         .add(&[], mirrors as f64);
+    families
+        .family(
+            "edgewright_connections_open",
+            "Connections of clients that are open now.",
+            Kind::Gauge,
+        )
+        .add(&[], metrics.connections().open() as f64);
     let mut family = families.family(
         "edgewright_limit_hits_total",
         "How often a limit was hit.",
@@ -324,6 +331,22 @@ fn reloads(sample: &ReloadSample, families: &mut Families) {
                 Kind::Gauge,
             )
             .add(&[], duration);
+    }
+    families
+        .family(
+            "edgewright_config_degraded",
+            "1 while the copy of the last good files serves, since the files were refused at the start.",
+            Kind::Gauge,
+        )
+        .add(&[], f64::from(u8::from(sample.degraded)));
+    if let Some(failures) = sample.keep_failures {
+        families
+            .family(
+                "edgewright_last_good_failures_total",
+                "How often the copy of good files could not be kept.",
+                Kind::Counter,
+            )
+            .add(&[], failures as f64);
     }
     if !sample.revision.is_empty() {
         families
@@ -490,12 +513,6 @@ fn limits_of_the_host(input: &ScrapeInput, families: &mut Families) {
         "The limit on open files in force.",
         Kind::Gauge,
         input.open_files_limit as f64,
-    );
-    one(
-        "edgewright_connections",
-        "Connections of clients.",
-        Kind::Gauge,
-        input.connections as f64,
     );
     one(
         "edgewright_connections_limit",

@@ -9,6 +9,7 @@
 //! [`ScrapeInput`].
 
 mod auth;
+mod connections;
 mod exposition;
 mod family;
 mod health;
@@ -30,6 +31,8 @@ mod tests;
 mod upstream;
 
 pub use auth::{AuthFilter, AuthOutcome};
+pub use connections::Connections;
+pub(crate) use connections::Unsent;
 pub use family::CONTENT_TYPE;
 pub use health::{CheckResult, EjectionReason, EndpointSample};
 pub use latency::{HistogramSample, Latency};
@@ -103,6 +106,7 @@ pub struct Metrics {
     outbound: OutboundMetrics,
     background: Background,
     auth: AuthMetrics,
+    connections: Arc<Connections>,
     generations: AtomicU64,
 }
 
@@ -140,6 +144,7 @@ impl Metrics {
             outbound: OutboundMetrics::new(shards),
             background: Background::default(),
             auth: AuthMetrics::new(shards),
+            connections: Arc::default(),
             generations: AtomicU64::new(0),
         }
     }
@@ -215,6 +220,11 @@ impl Metrics {
     pub fn in_flight(&self) -> u64 {
         let references = self.workers.iter().map(Arc::strong_count);
         (references.sum::<usize>() - self.workers.len()) as u64
+    }
+
+    /// Connections of clients.
+    pub fn connections(&self) -> &Arc<Connections> {
+        &self.connections
     }
 
     /// Counts one hit of a limit.

@@ -30,9 +30,7 @@ pub struct ScrapeInput {
     pub threads: usize,
     /// The soft limit on open files (`RLIMIT_NOFILE`) in force.
     pub open_files_limit: u64,
-    /// Connections of clients that there are.
-    pub connections: usize,
-    /// And that there may be.
+    /// Connections of clients that there may be.
     pub connections_limit: usize,
     /// What programs count and cache.
     pub state: Vec<StateSample>,
@@ -76,6 +74,10 @@ pub struct ReloadSample {
     pub watch_errors: u64,
     /// The live generation's revision; empty: no series.
     pub revision: String,
+    /// Whether the copy of the last good files serves, since the files were refused at the start.
+    pub degraded: bool,
+    /// How often such a copy could not be kept; `None` when none is to be kept.
+    pub keep_failures: Option<u64>,
 }
 
 /// Name resolution.

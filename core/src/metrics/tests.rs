@@ -220,6 +220,8 @@ fn what_others_own_is_in_the_text() {
         bodies: 512,
         mirrors: 5,
         reload: ReloadSample {
+            degraded: true,
+            keep_failures: Some(2),
             loaded: 3,
             unchanged: 2,
             failed: 1,
@@ -265,7 +267,6 @@ fn what_others_own_is_in_the_text() {
         }),
         threads: 2,
         open_files_limit: 20_000,
-        connections: 12,
         connections_limit: 9_000,
         state: vec![StateSample {
             kind: "rate",
@@ -351,7 +352,6 @@ fn what_others_own_is_in_the_text() {
         ("cpu_throttled_seconds_total", 1.25),
         ("threads", 2.0),
         ("open_files_limit", 20_000.0),
-        ("connections", 12.0),
         ("connections_limit", 9_000.0),
         ("jwks_keys{source=\"https://id.example/keys\"}", 2.0),
         ("jwks_keys{source=\"pool id /keys\"}", 0.0),

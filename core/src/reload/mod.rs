@@ -34,6 +34,7 @@ use tokio::sync::oneshot;
 
 pub use changes::{Changes, Counted};
 pub use hangup::{Hangup, reload_on_hangup};
+pub(crate) use status::failure_text;
 pub use status::{Attempt, Counts, ReloadStatus, ResultKind};
 
 use trigger::Triggers;
@@ -118,6 +119,8 @@ pub struct Initial {
     pub revision: String,
     /// When it was loaded.
     pub loaded_at: SystemTime,
+    /// Why the files were refused, when something else than they serves.
+    pub refused: Vec<Diagnostic>,
 }
 
 /// The pace of the pipeline.

@@ -86,7 +86,7 @@ impl ReloadStatus {
             revision: initial.revision.clone(),
             loaded_at: unix_seconds(initial.loaded_at),
             last_attempt: None,
-            last_error: None,
+            last_error: (!initial.refused.is_empty()).then(|| failure_text(&initial.refused)),
             counts: Counts::default(),
             watch_errors: 0,
             polling: false,
@@ -123,7 +123,7 @@ impl ReloadStatus {
 }
 
 /// The errors on one line, warnings left out.
-fn failure_text(diagnostics: &[Diagnostic]) -> String {
+pub(crate) fn failure_text(diagnostics: &[Diagnostic]) -> String {
     let errors: Vec<String> = diagnostics
         .iter()
         .filter(|diagnostic| diagnostic.severity == Severity::Error)

@@ -107,6 +107,16 @@ fn groups(root: &Path, controller: &str) -> impl Iterator<Item = (Version, PathB
 }
 
 impl Limit {
+    /// One that stands nowhere.
+    #[cfg(test)]
+    pub(super) fn of(cpus: f64) -> Self {
+        Self {
+            cpus,
+            source: PathBuf::from("/nowhere/cpu.max"),
+            version: Version::V2,
+        }
+    }
+
     /// The counters beside this limit. Reads a file: not for the request path.
     ///
     /// `None` when the kernel does not count them.

@@ -46,6 +46,15 @@ impl Cpu {
         }
     }
 
+    /// One that no kernel has told of.
+    #[cfg(test)]
+    pub(super) fn with_quota(affinity: usize, quota: Option<f64>) -> Self {
+        Self {
+            affinity,
+            limit: quota.map(Limit::of),
+        }
+    }
+
     /// CPUs that the smallest control group quota allows, such as 1.5; `None` without one.
     #[must_use]
     pub fn quota(&self) -> Option<f64> {

@@ -5,3 +5,4 @@ pub mod cgroup;
 pub mod cpu;
 pub mod keepalive;
 pub mod nofile;
+pub mod throttling;

@@ -4,53 +4,28 @@
 //! long as the connection lives (9 KiB), stops for a second when there are no more open files, and closes a socket with
 //! connections in its queue, which are reset then.
 
-use std::future::poll_fn;
 use std::io;
-use std::net::{SocketAddr, TcpListener as Socket};
+use std::net::SocketAddr;
 use std::os::fd::AsRawFd as _;
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use anyhow::Context as _;
 use pingora_core::protocols::SocketDigest;
 use pingora_core::protocols::l4::stream::Stream as Transport;
-use socket2::{Domain, Protocol, Socket as RawSocket, Type};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
 use super::door::Door;
 
-/// Connections that the kernel may hold until they are taken. The system bounds it too (`net.core.somaxconn`).
-const BACKLOG: i32 = 65_535;
+/// The most connections that are taken from one socket before it closes: as many as can wait in one. Where another
+/// process has taken the socket over there may always be more.
+const MOST_WAITING: usize = 65_536;
 
 /// How long nothing is taken when the process has run out of what a connection needs.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// How often it is told that it has.
 const TOLD_EVERY: Duration = Duration::from_secs(10);
-
-/// A socket of one worker that listens on an address. The kernel spreads connections over those of all workers
-/// (SO_REUSEPORT).
-///
-/// # Errors
-/// When the system refuses.
-pub(super) fn listen(address: SocketAddr) -> anyhow::Result<Socket> {
-    let open = || {
-        let socket = RawSocket::new(
-            Domain::for_address(address),
-            Type::STREAM,
-            Some(Protocol::TCP),
-        )?;
-        socket.set_reuse_address(true)?;
-        socket.set_reuse_port(true)?;
-        socket.set_nonblocking(true)?;
-        socket.bind(&address.into())?;
-        socket.listen(BACKLOG)?;
-        Ok::<_, io::Error>(socket.into())
-    };
-    open().with_context(|| format!("can't listen on {address}"))
-}
 
 /// Serves the connections of a socket until `closing` says so. Those that stand in its queue then are served too.
 pub(super) async fn serve(
@@ -77,8 +52,26 @@ pub(super) async fn serve(
             }
         }
     }
-    while let Some(Ok(taken)) = waiting(&listener).await {
-        open(taken, &door, &closing).await;
+    // Asked without the runtime, which doesn't know yet of what has come since it last looked.
+    let socket = match listener.into_std() {
+        Ok(socket) => socket,
+        Err(error) => return tracing::warn!("connections that waited are lost: {error}"),
+    };
+    for _ in 0..MOST_WAITING {
+        // The socket closes right behind the look that finds nothing.
+        let taken = match socket.accept() {
+            Ok(taken) => taken,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+            Err(error) if !is_exhaustion(&error) => continue,
+            Err(error) => return tracing::warn!("connections that waited are lost: {error}"),
+        };
+        let (stream, peer) = taken;
+        let stream = stream
+            .set_nonblocking(true)
+            .and_then(|()| TcpStream::from_std(stream));
+        if let Ok(stream) = stream {
+            open((stream, peer), &door, &closing).await;
+        }
     }
 }
 
@@ -86,15 +79,6 @@ pub(super) async fn serve(
 async fn closed(closing: &mut watch::Receiver<bool>) {
     // An end without a word is one too.
     let _ = closing.wait_for(|closed| *closed).await;
-}
-
-/// A connection that stands in the queue.
-async fn waiting(listener: &TcpListener) -> Option<io::Result<(TcpStream, SocketAddr)>> {
-    poll_fn(|context| match listener.poll_accept(context) {
-        Poll::Ready(taken) => Poll::Ready(Some(taken)),
-        Poll::Pending => Poll::Ready(None),
-    })
-    .await
 }
 
 async fn open(
@@ -112,13 +96,15 @@ async fn open(
     let _ = digest.peer_addr.set(Some(peer.into()));
     let mut transport = Transport::from(stream);
     pingora_core::protocols::GetSocketDigest::set_socket_digest(&mut transport, digest);
-    let Some(place) = door.connections.place(&door.shared.metrics).await else {
+    // Counted from here on, so that none is overlooked which has not begun to be served.
+    let counted = door.shared.metrics.connections().opened();
+    let (door, closing) = (door.clone(), closing.clone());
+    let Some(place) = door.limit.place(&door.shared.metrics).await else {
         return;
     };
-    let (door, closing) = (door.clone(), closing.clone());
     tokio::spawn(async move {
+        let (_counted, _place) = (counted, place);
         door.serve(transport, &closing).await;
-        drop(place);
     });
 }
 
@@ -148,30 +134,5 @@ mod tests {
         assert!(is_exhaustion(&error(rustix::io::Errno::MFILE)));
         assert!(!is_exhaustion(&error(rustix::io::Errno::CONNABORTED)));
         assert!(!is_exhaustion(&io::Error::other("no number")));
-    }
-
-    #[test]
-    fn workers_share_an_address() {
-        let one = listen("127.0.0.1:0".parse().unwrap()).unwrap();
-        let address = one.local_addr().unwrap();
-        assert!(listen(address).is_ok());
-        let other = "192.0.2.1:80".parse().unwrap();
-        let refused = listen(other).unwrap_err();
-        assert!(refused.to_string().contains("192.0.2.1:80"), "{refused}");
-    }
-
-    #[tokio::test]
-    async fn what_waits_in_the_queue_is_taken() {
-        let socket = listen("127.0.0.1:0".parse().unwrap()).unwrap();
-        let address = socket.local_addr().unwrap();
-        let listener = TcpListener::from_std(socket).unwrap();
-        assert!(waiting(&listener).await.is_none());
-        let _client = std::net::TcpStream::connect(address).unwrap();
-        listener.accept().await.unwrap();
-        let _more = std::net::TcpStream::connect(address).unwrap();
-        // A client on the same machine is in the queue when its connect returns; tokio has to hear of it.
-        while waiting(&listener).await.is_none() {
-            tokio::task::yield_now().await;
-        }
     }
 }

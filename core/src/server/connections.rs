@@ -31,9 +31,9 @@ pub fn auto(open_files: u64, memory: Option<u64>) -> usize {
         .min(Semaphore::MAX_PERMITS)
 }
 
-/// The connections of clients of all workers.
+/// The bound on the connections of clients of all workers.
 #[derive(Debug)]
-pub struct Connections {
+pub struct ConnectionLimit {
     most: usize,
     places: Arc<Semaphore>,
     /// Of each worker.
@@ -58,7 +58,7 @@ pub(super) enum Wait {
     Over,
 }
 
-impl Connections {
+impl ConnectionLimit {
     /// At most `most`, for this many workers.
     #[must_use]
     pub fn new(most: usize, workers: usize) -> Self {
@@ -73,12 +73,6 @@ impl Connections {
     #[must_use]
     pub fn most(&self) -> usize {
         self.most
-    }
-
-    /// Those that there are.
-    #[must_use]
-    pub fn open(&self) -> usize {
-        self.most - self.places.available_permits()
     }
 
     /// A place for a connection that has been taken. Where there is none, connections that wait for a request give way, those that have
@@ -146,14 +140,14 @@ mod tests {
 
     #[tokio::test]
     async fn places_are_counted_and_come_back() {
-        let connections = Connections::new(2, 1);
+        let limit = ConnectionLimit::new(2, 1);
         let metrics = Metrics::new(1);
-        let one = connections.place(&metrics).await;
-        let two = connections.place(&metrics).await;
-        assert_eq!(connections.open(), 2);
+        let one = limit.place(&metrics).await;
+        let two = limit.place(&metrics).await;
+        assert_eq!(limit.places.available_permits(), 0);
         assert_eq!(metrics.limit_hits(Limit::Connections), 0);
         {
-            let third = connections.place(&metrics);
+            let third = limit.place(&metrics);
             tokio::pin!(third);
             assert!(futures_util::poll!(&mut third).is_pending());
             assert_eq!(metrics.limit_hits(Limit::Connections), 1);
@@ -161,6 +155,6 @@ mod tests {
             assert!(third.await.is_some());
         }
         drop(two);
-        assert_eq!(connections.open(), 0);
+        assert_eq!(limit.places.available_permits(), 2);
     }
 }

@@ -21,8 +21,9 @@ use pingora_core::{
 };
 use pingora_proxy::HttpProxy;
 use tokio::io::AsyncReadExt as _;
+use tokio::sync::watch;
 
-use super::connections::{Connections, Wait};
+use super::connections::{ConnectionLimit, Wait};
 use super::handshake;
 use super::spoken::{Carrier, Opened, Spoken};
 use crate::{
@@ -63,10 +64,12 @@ pub(super) struct Door {
     pub(super) proxy: Arc<HttpProxy<Edge>>,
     pub(super) shared: Arc<Shared>,
     pub(super) client: Arc<Client>,
-    pub(super) connections: Arc<Connections>,
+    pub(super) limit: Arc<ConnectionLimit>,
     /// The number of the worker.
     pub(super) worker: usize,
     pub(super) manners: Manners,
+    /// Says that a connection without a request has to go, because the process ends.
+    pub(super) leaving: watch::Receiver<bool>,
 }
 
 /// How long a client may take until its first request begins.
@@ -79,7 +82,7 @@ impl Door {
             Opened::Plain(Spoken::http1(stream))
         } else {
             // Its state is not needed any more when requests come.
-            match Box::pin(self.open(stream)).await {
+            match Box::pin(self.open_or_leave(stream)).await {
                 Some(stream) => stream,
                 None => return,
             }
@@ -90,8 +93,9 @@ impl Door {
         }
     }
 
-    async fn requests<C: Carrier>(&self, stream: Spoken<C>, shutdown: &ShutdownWatch) {
+    async fn requests<C: Carrier>(&self, mut stream: Spoken<C>, shutdown: &ShutdownWatch) {
         if stream.is_http2() {
+            stream.count_unsent(self.shared.metrics.connections().sending());
             self.proxy.process_new(Box::new(stream), shutdown).await;
         } else {
             self.serve_http1(stream, shutdown).await;
@@ -105,7 +109,7 @@ impl Door {
         let mut limit = FIRST_REQUEST;
         let mut settings: Option<HttpPersistentSettings> = None;
         loop {
-            let wait = self.connections.idle(self.worker, &mut stream, limit).await;
+            let wait = self.limit.idle(self.worker, &mut stream, limit).await;
             if wait == Wait::Over {
                 return;
             }
@@ -136,10 +140,18 @@ impl Door {
         session.set_keepalive_reuses_remaining(uses);
     }
 
-    /// Lets go of connections that wait for a request. Those that have one end after it.
-    pub(super) async fn close(&self) {
-        self.connections.close_idle(self.worker);
-        self.proxy.http_cleanup().await;
+    /// As [`open`](Self::open), until the process ends.
+    async fn open_or_leave(&self, stream: Transport) -> Option<Opened> {
+        let mut leaving = self.leaving.clone();
+        let left = async move {
+            // An error says that the worker is gone.
+            let _ = leaving.wait_for(|leaving| *leaving).await;
+        };
+        tokio::select! {
+            biased;
+            opened = self.open(stream) => opened,
+            () = left => None,
+        }
     }
 
     /// `None`: the connection is not served, and closed.

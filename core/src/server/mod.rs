@@ -13,101 +13,47 @@ mod agreed;
 mod connections;
 mod door;
 mod handshake;
+mod sockets;
 mod spoken;
+mod workers;
 
-use std::{fmt, net::TcpListener, sync::Arc, thread, time::Duration};
+use std::{fmt, io, net::TcpListener, sync::Arc};
 
-use anyhow::Context as _;
 use edgewright_script::program::MOST_RETRIES;
 use futures_util::future::join_all;
 use pingora_core::{
-    apps::HttpServerOptions, protocols::http::v2::server::default_h2_options,
+    apps::{HttpServerApp as _, HttpServerOptions},
+    protocols::http::v2::server::default_h2_options,
     server::configuration::ServerConf,
 };
 use pingora_proxy::HttpProxy;
-use pingora_timeout::fast_timeout::set_fast_timeout_to_tokio_threshold;
 use tokio::sync::watch;
+
+pub use connections::{ConnectionLimit, auto};
+pub use sockets::Sockets;
+pub use workers::Workers;
 
 use crate::{config::Config, outbound::NO_CERTIFICATES, proxy::Edge};
 use door::{Door, Manners};
-
-pub use connections::{Connections, auto};
-
-/// Bytes of a worker's stack. The deepest calls and expressions that are allowed need 22 MiB, and a
-/// chain of closures as long as a hook can make one is freed by recursion. Only what is used
-/// takes memory.
-const STACK: usize = 64 * 1024 * 1024;
 
 /// Upstream connections that Pingora may try for one request, over all kinds of failures. How many
 /// are tried is decided case by case, in [`crate::proxy`].
 const MAX_TRIES: usize = 1 + MOST_RETRIES as usize;
 
-/// The threads that serve.
-#[derive(Debug)]
-pub struct Workers {
-    closing: Arc<watch::Sender<bool>>,
-}
-
-impl Default for Workers {
-    /// No worker yet, and timers those of the workers' own runtimes: Pingora's faster ones for long
-    /// times are shared by all threads, and each is kept until its time has come, used or not.
-    fn default() -> Self {
-        set_fast_timeout_to_tokio_threshold(Some(Duration::ZERO));
-        Self {
-            closing: Arc::new(watch::Sender::new(false)),
-        }
-    }
-}
-
-impl Workers {
-    /// Starts a thread that does `work` until the process ends. It is told when the listeners are to be closed.
-    ///
-    /// # Errors
-    /// When the thread or its runtime can't be made.
-    pub fn start<W, R>(&self, name: &str, work: W) -> anyhow::Result<()>
-    where
-        W: FnOnce(watch::Receiver<bool>) -> R + Send + 'static,
-        R: Future<Output = ()>,
-    {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .context("can't make the runtime of a worker")?;
-        let closing = self.closing.subscribe();
-        let open = self.closing.clone();
-        thread::Builder::new()
-            .name(name.to_owned())
-            .stack_size(STACK)
-            .spawn(move || {
-                runtime.block_on(async {
-                    work(closing).await;
-                    // Were the other end gone, Pingora would report an error.
-                    let _open = open;
-                    // The listeners are closed; connections are served until the process ends.
-                    std::future::pending::<()>().await;
-                });
-            })
-            .context("can't start a worker")?;
-        Ok(())
-    }
-
-    /// Closes the listeners. Connections that have no request end, requests in flight go on.
-    pub fn close(&self) {
-        // Nobody listens to the signal when no worker was started.
-        let _ = self.closing.send(true);
-    }
-}
-
 /// What one worker serves: its sockets, each with what is expected there, in front of one proxy.
 pub struct Server {
     sockets: Vec<(TcpListener, Arc<Door>)>,
+    proxy: Arc<HttpProxy<Edge>>,
+    limit: Arc<ConnectionLimit>,
+    number: usize,
+    /// Tells the doors that a connection without a request has to go.
+    leave: watch::Sender<bool>,
 }
 
 impl Server {
-    /// Serves until `closing` says so, and the connections that there are then to their end.
-    pub async fn serve(self, closing: watch::Receiver<bool>) {
-        let doors: Vec<_> = self.sockets.iter().map(|(_, door)| door.clone()).collect();
-        let serving = self.sockets.into_iter().map(|(socket, door)| {
+    /// Accepts connections until `closing` says so, and takes those that have waited until then.
+    async fn accept(&mut self, closing: &watch::Receiver<bool>) {
+        let serving = self.sockets.drain(..).map(|(socket, door)| {
             let closing = closing.clone();
             async move {
                 match tokio::net::TcpListener::from_std(socket) {
@@ -117,9 +63,13 @@ impl Server {
             }
         });
         join_all(serving).await;
-        for door in doors {
-            door.close().await;
-        }
+    }
+
+    /// Lets go of connections that wait for a request. Those that have one end after it.
+    async fn leave(&self) {
+        self.limit.close_idle(self.number);
+        self.proxy.http_cleanup().await;
+        self.leave.send_replace(true);
     }
 }
 
@@ -130,21 +80,23 @@ impl fmt::Debug for Server {
     }
 }
 
-/// What the worker with this number serves, which keeps `kept` idle upstream connections. Its sockets listen from now on.
+/// What the worker `number` of `threads` serves, which keeps its share of `kept` upstream connections and has its
+/// share of `sockets`; all of them have as many connections as `limit` says.
 ///
 /// # Errors
-/// When an address can't be listened on.
+/// When the files run out.
 pub fn proxy(
     config: &Config,
     edge: Edge,
-    connections: &Arc<Connections>,
-    worker: usize,
+    sockets: &Sockets,
+    limit: &Arc<ConnectionLimit>,
+    (number, threads): (usize, usize),
     kept: usize,
-) -> anyhow::Result<Server> {
+) -> io::Result<Server> {
     let configuration = ServerConf {
         // Of this proxy: the workers are proxies of their own.
         threads: 1,
-        upstream_keepalive_pool_size: kept,
+        upstream_keepalive_pool_size: kept.div_ceil(threads),
         max_retries: MAX_TRIES,
         // Pools that are called over TLS have their authorities with them. Pingora would read the root
         // certificates of the system, for each worker twice, and panic when something is wrong with one of
@@ -170,17 +122,28 @@ pub fn proxy(
     proxy.h2_options = Some(http2);
     let proxy = Arc::new(proxy);
 
-    let sockets = config.listeners.iter().map(|listener| {
-        let door = Door {
-            proxy: proxy.clone(),
-            shared: shared.clone(),
-            client: client.clone(),
-            connections: connections.clone(),
-            worker,
-            manners: Manners::of(listener),
-        };
-        Ok((accept::listen(listener.address)?, Arc::new(door)))
-    });
-    let sockets = sockets.collect::<anyhow::Result<_>>()?;
-    Ok(Server { sockets })
+    let (leave, leaving) = watch::channel(false);
+    let door = |listener| Door {
+        proxy: proxy.clone(),
+        shared: shared.clone(),
+        client: client.clone(),
+        limit: limit.clone(),
+        worker: number,
+        manners: Manners::of(listener),
+        leaving: leaving.clone(),
+    };
+    let mut own = Vec::new();
+    for (address, socket) in sockets.of_worker(number, threads)? {
+        let mut listeners = config.listeners.iter();
+        if let Some(listener) = listeners.find(|listener| listener.address == address) {
+            own.push((socket, Arc::new(door(listener))));
+        }
+    }
+    Ok(Server {
+        sockets: own,
+        proxy,
+        limit: limit.clone(),
+        number,
+        leave,
+    })
 }

@@ -19,6 +19,8 @@ use pingora_core::protocols::{
 use pingora_core::tls::ServerTlsStream;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, BufWriter, ReadBuf};
 
+use crate::metrics::Unsent;
+
 /// Bytes that are collected before they are written, so that a header and a short body go together: what fits into a
 /// packet, as Pingora's own; with TLS, into one record. Nothing is collected of what is read: HTTP/1 reads into buffers that are there only as long as
 /// something is read (Pingora's own would be 64 KiB for each connection), HTTP/2 has its own.
@@ -77,6 +79,9 @@ impl Carrier for ServerTlsStream<Stream> {
 pub(super) struct Spoken<C: Carrier = Stream> {
     stream: BufWriter<C>,
     http2: bool,
+    /// Only with HTTP/2, where a response counts as ended when its last byte was taken, which may still wait for the
+    /// client then: the process doesn't end before it is gone.
+    unsent: Option<Unsent>,
     /// What was agreed upon in the handshake of TLS.
     tls: Option<Arc<SslDigest>>,
     /// What was read, and is to be read again.
@@ -114,6 +119,7 @@ impl<C: Carrier> Spoken<C> {
         Self {
             stream: BufWriter::with_capacity(WRITTEN, stream),
             http2,
+            unsent: None,
             tls: None,
             again: Bytes::new(),
         }
@@ -135,6 +141,19 @@ impl<C: Carrier> Spoken<C> {
     pub(super) fn rewind(&mut self, bytes: Vec<u8>) {
         self.again = bytes.into();
     }
+
+    /// Counts the connection among those with something unsent, as long as that is so.
+    pub(super) fn count_unsent(&mut self, unsent: Unsent) {
+        self.unsent = Some(unsent);
+    }
+
+    /// Takes note of whether an attempt to send has left something behind.
+    fn sent<T>(&mut self, done: Poll<T>) -> Poll<T> {
+        if let Some(unsent) = &mut self.unsent {
+            unsent.set(done.is_pending());
+        }
+        done
+    }
 }
 
 /// A response that breaks off leaves what was written of it here: Pingora only drops the connection.
@@ -153,7 +172,7 @@ impl<C: Carrier> Ssl for Spoken<C> {
     }
 
     fn selected_alpn_proto(&self) -> Option<ALPN> {
-        self.http2.then_some(ALPN::H2)
+        self.is_http2().then_some(ALPN::H2)
     }
 }
 
@@ -180,11 +199,13 @@ impl<C: Carrier> AsyncWrite for Spoken<C> {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, bytes)
+        let done = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.sent(done)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
+        let done = Pin::new(&mut self.stream).poll_flush(context);
+        self.sent(done)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -196,7 +217,8 @@ impl<C: Carrier> AsyncWrite for Spoken<C> {
         context: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(context, slices)
+        let done = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
+        self.sent(done)
     }
 
     fn is_write_vectored(&self) -> bool {

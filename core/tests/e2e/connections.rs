@@ -38,7 +38,7 @@ fn whoever_has_been_idle_longest_gives_way() {
     }
     let hits = [("limit", "connections")];
     assert_eq!(proxy.metric("limit_hits_total", &hits), 1.0);
-    assert_eq!(proxy.metric("connections", &[]), 3.0);
+    assert_eq!(proxy.metric("connections_open", &[]), 3.0);
     assert_eq!(proxy.metric("connections_limit", &[]), 3.0);
 }
 
@@ -124,7 +124,7 @@ fn idle_connections_cost_little() {
     assert!(each <= 30_000, "{each} bytes for each of {count}");
     drop(all);
     until("all are gone", SOON, || {
-        proxy.metric("connections", &[]) <= 1.0
+        proxy.metric("connections_open", &[]) <= 1.0
     });
     // jemalloc gives pages back 5 s after they are free.
     let most = before + count * 30_000 / 4;

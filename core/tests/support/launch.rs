@@ -2,13 +2,13 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::sync::Arc;
 
 use tempfile::TempDir;
 
 use super::command::BINARY;
 use super::ports;
-use super::proxy::{Proxy, Started};
+use super::proxy::{Proxy, Started, Words};
 
 /// Puts the files of a configuration into the folder: plainly, or as the kubelet does.
 type Publish = dyn FnMut(&Path, &[(&str, &str)]);
@@ -19,6 +19,7 @@ pub struct Builder {
     settings: String,
     listener: String,
     prefix: Vec<String>,
+    arguments: Vec<String>,
     environment: Vec<(String, String)>,
     ip: IpAddr,
     started: Started,
@@ -32,6 +33,7 @@ pub fn serving(routes: &str) -> Builder {
         settings: String::new(),
         listener: String::new(),
         prefix: Vec::new(),
+        arguments: Vec::new(),
         environment: Vec::new(),
         ip: IpAddr::V4(Ipv4Addr::LOCALHOST),
         started: Started::Ready,
@@ -72,6 +74,12 @@ impl Builder {
     /// An environment variable of the proxy.
     pub fn environment(mut self, name: &str, value: &str) -> Self {
         self.environment.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// More words of its command line.
+    pub fn arguments<'a>(mut self, words: impl IntoIterator<Item = &'a str>) -> Self {
+        self.arguments.extend(words.into_iter().map(str::to_owned));
         self
     }
 
@@ -134,22 +142,16 @@ impl Builder {
         files.push(("edgewright.toml", &settings));
         (self.publish)(folder.path(), &files);
 
-        let words: Vec<String> = self
-            .prefix
-            .iter()
-            .cloned()
-            .chain([BINARY.to_owned(), "run".to_owned()])
-            .collect();
-        let child = Command::new(&words[0])
-            .args(&words[1..])
-            .arg(folder.path())
-            .envs(self.environment.iter().cloned())
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap_or_else(|e| panic!("{words:?}: {e}"));
-        let mut proxy = Proxy::adopt(child, folder, settings, [listener, admin, health]);
+        let command = self.prefix.iter().cloned();
+        let words = Words {
+            command: command
+                .chain([BINARY.to_owned(), "run".to_owned()])
+                .chain(self.arguments.iter().cloned())
+                .collect(),
+            environment: self.environment.clone(),
+        };
+        let addresses = [listener, admin, health];
+        let mut proxy = Proxy::spawn(words, Arc::new(folder), settings, addresses);
         proxy.wait_started(self.started).then_some(proxy)
     }
 }

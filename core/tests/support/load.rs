@@ -23,6 +23,8 @@ pub enum Until {
     Requests(usize),
     /// So much time has passed.
     Elapsed(Duration),
+    /// Each connection was closed by the other side, which has said so with an answer. None is made anew.
+    LastAnswer,
 }
 
 /// What came back.
@@ -56,7 +58,21 @@ pub struct Load(JoinHandle<Report>, Arc<AtomicBool>);
 impl Load {
     /// Starts `connections` connections that send `GET target`.
     pub fn start(to: SocketAddr, target: &str, connections: usize, until: Until) -> Self {
-        let request = client::get(target).bytes();
+        Self::of(client::get(target).bytes(), to, connections, until)
+    }
+
+    /// The same, but each request has a connection of its own.
+    pub fn on_new_connections(
+        to: SocketAddr,
+        target: &str,
+        connections: usize,
+        until: Until,
+    ) -> Self {
+        let request = client::get(target).header("Connection", "close");
+        Self::of(request.bytes(), to, connections, until)
+    }
+
+    fn of(request: Vec<u8>, to: SocketAddr, connections: usize, until: Until) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&stop);
         let thread = std::thread::spawn(move || {
@@ -105,6 +121,7 @@ async fn run(
                     && match until {
                         Until::Requests(count) => sent.fetch_add(1, Ordering::Relaxed) < count,
                         Until::Elapsed(limit) => start.elapsed() < limit,
+                        Until::LastAnswer => true,
                     }
             };
             let mut connection = None;
@@ -121,6 +138,9 @@ async fn run(
                             report.errors.push(error.to_string());
                         }
                     }
+                }
+                if connection.is_none() && matches!(until, Until::LastAnswer) {
+                    return;
                 }
             }
         });

@@ -2,7 +2,8 @@
 
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -22,10 +23,34 @@ pub(super) enum Started {
     Listening,
 }
 
+/// How a proxy is started.
+#[derive(Clone)]
+pub(super) struct Words {
+    /// The command, without the folder.
+    pub(super) command: Vec<String>,
+    pub(super) environment: Vec<(String, String)>,
+}
+
+impl Words {
+    pub(super) fn spawn(&self, folder: &Path) -> Child {
+        let words = &self.command;
+        Command::new(&words[0])
+            .args(&words[1..])
+            .arg(folder)
+            .envs(self.environment.iter().cloned())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap_or_else(|e| panic!("{words:?}: {e}"))
+    }
+}
+
 /// A running proxy; it is killed when dropped.
 pub struct Proxy {
     child: Child,
-    folder: TempDir,
+    words: Words,
+    folder: Arc<TempDir>,
     settings: String,
     listener: SocketAddr,
     admin: SocketAddr,
@@ -36,18 +61,19 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// Takes charge of a process that was just started; `addresses` are those of the listener, of
-    /// admin and of health.
-    pub(super) fn adopt(
-        mut child: Child,
-        folder: TempDir,
+    /// Starts a process; `addresses` are those of the listener, of admin and of health.
+    pub(super) fn spawn(
+        words: Words,
+        folder: Arc<TempDir>,
         settings: String,
         addresses: [SocketAddr; 3],
     ) -> Self {
+        let mut child = words.spawn(folder.path());
         let (log, reader) = Log::follow(child.stderr.take().unwrap());
         let [listener, admin, health] = addresses;
         Self {
             child,
+            words,
             folder,
             settings,
             listener,
@@ -56,6 +82,31 @@ impl Proxy {
             log,
             reader: Some(reader),
         }
+    }
+
+    /// Another process with the same files and addresses, and more words on its command line.
+    pub fn beside(&self, more: &[&str]) -> Self {
+        let mut words = self.words.clone();
+        words
+            .command
+            .extend(more.iter().map(|&word| word.to_owned()));
+        let addresses = [self.listener, self.admin, self.health];
+        let mut other = Self::spawn(words, self.folder.clone(), self.settings.clone(), addresses);
+        // What is started beside that one gets only its own.
+        other.words = self.words.clone();
+        other
+    }
+
+    /// Kills it, and starts it again with what its folder holds now.
+    pub fn start_again(&mut self) {
+        let mut again = {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+            self.beside(&[])
+        };
+        assert!(again.wait_started(Started::Ready), "{}", again.log.text());
+        // What is dropped has ended already.
+        std::mem::swap(self, &mut again);
     }
 
     /// False: an address was in use.

@@ -24,6 +24,7 @@ threads = 3
 upstream_keepalive = 500
 forwarded_headers = false
 zone = "eu-1b"
+upgrade_socket = "/run/edge/upgrade.sock"
 [server.shutdown]
 delay = "5s"
 drain = "0s"
@@ -180,6 +181,7 @@ fn every_key_reaches_the_model() {
             upstream_keepalive: Some(500),
             forwarded_headers: false,
             zone: Some("eu-1b".to_owned()),
+            upgrade_socket: Some("/run/edge/upgrade.sock".into()),
         },
         listeners: ["0.0.0.0:80", "[::]:80"]
             .map(|text| Listener {
@@ -356,6 +358,10 @@ fn mistakes_have_a_place_and_a_way_out() {
         (
             "[pools.web]\ntargets = [\"a:1\"]\nbalance = \"hash\"\nhash_on = \"script\"\nslow_start = \"1s\"",
             "5:14: `slow_start` has no place beside a hash: keys would go there and back until its end",
+        ),
+        (
+            "[server]\nupgrade_socket = \"upgrade.sock\"",
+            "2:18: `server.upgrade_socket` must be an absolute path of at most 107 bytes",
         ),
         (
             "[server]\nzone = \"\"",

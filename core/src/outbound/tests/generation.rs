@@ -38,6 +38,7 @@ fn generation_of(caller: &Caller, program: &str) -> Generation {
             caller.metrics.clone(),
             Arc::default(),
         )),
+        last_good: None,
     };
     let compiled = source.compile().unwrap();
     source.generation(compiled, None).unwrap()

@@ -125,6 +125,7 @@ fn many_errors_stay_one_line() {
     let mut status = ReloadStatus::new(&Initial {
         revision: revision("one"),
         loaded_at: SystemTime::now(),
+        refused: Vec::new(),
     });
     let outcome = Outcome::Failed { errors };
     status.record(&outcome, SystemTime::now(), Duration::ZERO);

@@ -184,6 +184,7 @@ impl Site {
         let initial = Initial {
             revision: revision(&content),
             loaded_at: SystemTime::now(),
+            refused: Vec::new(),
         };
         let target = Target {
             file: self.file(),

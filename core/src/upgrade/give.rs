@@ -1,0 +1,38 @@
+//! The side that serves.
+
+use std::net::TcpListener;
+use std::path::Path;
+
+use rustix::io::Errno;
+
+use super::wire::{Connection, GO, READY};
+use super::{ANSWER_LIMIT, Handed};
+
+/// Why the sockets were not handed over; the process has them as before.
+#[derive(Debug)]
+pub enum NotGiven {
+    /// Nobody waits for them.
+    Nobody,
+    /// The one that waits could not take over.
+    Failed(anyhow::Error),
+}
+
+/// Hands `sockets` over to the process that waits at `path`. When this returns `Ok`, that one accepts
+/// connections. Blocks for two minutes at the longest.
+///
+/// # Errors
+/// When that process can't take over; then it doesn't.
+pub fn give(path: &Path, sockets: &[Handed<&TcpListener>]) -> Result<(), NotGiven> {
+    let connection = match Connection::to(path) {
+        Ok(connection) => connection,
+        Err(Errno::NOENT | Errno::CONNREFUSED) => return Err(NotGiven::Nobody),
+        Err(error) => return Err(NotGiven::Failed(error.into())),
+    };
+    let give = || {
+        let connection = connection.trusted(ANSWER_LIMIT)?;
+        connection.send_sockets(sockets)?;
+        connection.expect(READY)?;
+        connection.say(GO)
+    };
+    give().map_err(NotGiven::Failed)
+}

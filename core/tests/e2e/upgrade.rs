@@ -1,0 +1,233 @@
+//! `--upgrade` and SIGQUIT: another process takes over, and nobody notices.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+use crate::support::client::{Connection, get};
+use crate::support::command::{Folder, edgewright};
+use crate::support::launch::{Builder, serving};
+use crate::support::load::{Load, Until};
+use crate::support::proxy::Proxy;
+use crate::support::upstream::{Action, Upstream, ok};
+use crate::support::wait::{Gate, SOON, until};
+
+const ROUTES: &str = r#"route("/{*rest}").to("web");"#;
+
+/// What "at once" may take, on a machine that is busy with other tests.
+const AT_ONCE: Duration = Duration::from_secs(5);
+
+struct Room(TempDir);
+
+impl Room {
+    fn new() -> Self {
+        Self(TempDir::new().unwrap())
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.0.path().join("upgrade.sock")
+    }
+
+    fn serving(&self, web: &Upstream, server: &str) -> Builder {
+        let socket = self.socket().display().to_string();
+        serving(ROUTES)
+            .settings(&format!(
+                "[server]\nupgrade_socket = \"{socket}\"\n{server}"
+            ))
+            .pool("web", web.address())
+    }
+}
+
+/// A process that has loaded everything and waits for the sockets of `old`.
+fn successor(old: &Proxy) -> Proxy {
+    let new = old.beside(&["--upgrade"]);
+    new.log.wait("upgrade: ready, waiting", 2 * SOON);
+    new
+}
+
+fn change_settings(proxy: &Proxy, from: &str, to: &str) {
+    let settings = proxy.settings();
+    assert!(settings.contains(from));
+    std::fs::write(proxy.file("edgewright.toml"), settings.replace(from, to)).unwrap();
+}
+
+fn handed_over(old: &mut Proxy, new: &Proxy) {
+    old.signal("QUIT");
+    new.log.wait("listening on", SOON);
+    old.log.wait("another process has taken over", SOON);
+}
+
+/// From two workers to one and on to three: sockets that are left over belong to somebody, and missing ones are made.
+#[test]
+fn no_request_fails_while_processes_take_over_from_each_other() {
+    let soak = std::env::var_os("EDGEWRIGHT_SOAK").is_some_and(|value| value == "1");
+    let web = Upstream::fixed("ok");
+    let room = Room::new();
+    let mut old = room.serving(&web, "threads = 2").start();
+    let address = old.address();
+    let forever = Until::Elapsed(Duration::from_secs(600));
+    let kept = Load::start(address, "/kept", 8, forever);
+    let fresh = Load::on_new_connections(address, "/fresh", 8, forever);
+    web.wait_hits(200, SOON);
+    for threads in [1, 3].into_iter().cycle().take(if soak { 20 } else { 2 }) {
+        let wanted = format!("threads = {threads}");
+        change_settings(&old, "threads = 2", &wanted);
+        let new = successor(&old);
+        handed_over(&mut old, &new);
+        let hits = web.hits();
+        web.wait_hits(hits + 200, SOON);
+        let (status, _) = old.wait_exit(AT_ONCE);
+        assert_eq!(status.code(), Some(0), "{}", old.log.text());
+        old = new;
+        until("it to be ready", SOON, || {
+            old.ask_admin("/readyz").status == 200
+        });
+        assert_eq!(old.metric("threads", &[]), f64::from(threads));
+        // A hundred connections, so that each socket gets some.
+        for _ in 0..100 {
+            assert_eq!(old.text("/x"), "ok");
+        }
+    }
+    kept.stop();
+    fresh.stop();
+    kept.finish().assert_all_ok();
+    fresh.finish().assert_all_ok();
+    assert!(!room.socket().exists());
+}
+
+#[test]
+fn what_is_under_way_ends_where_it_began_and_admin_changes_hands() {
+    let gate = Gate::new();
+    let held = gate.clone();
+    let web = Upstream::start(move |seen| {
+        if seen.target() == "/slow" {
+            held.pass(SOON);
+        }
+        ok("done")
+    });
+    let room = Room::new();
+    let mut old = room.serving(&web, "").start();
+    let address = old.address();
+    let slow = std::thread::spawn(move || get("/slow").try_send(address));
+    web.wait_hits(1, SOON);
+    let new = successor(&old);
+    let status = |proxy: &Proxy| proxy.status()["requests_in_flight"].clone();
+    assert_eq!(status(&old), 1, "still the old one's");
+    handed_over(&mut old, &new);
+    until("the new one to answer", SOON, || status(&new) == 0);
+    assert_eq!(new.ask_health("/readyz").status, 200);
+    assert_eq!(new.text("/x"), "done");
+    assert!(old.running(), "it ended with a request in flight");
+    gate.open();
+    assert_eq!(slow.join().unwrap().expect("it was cut").text(), "done");
+    assert_eq!(old.wait_exit(AT_ONCE).0.code(), Some(0));
+    assert_eq!(new.text("/x"), "done");
+}
+
+#[test]
+fn a_successor_that_dies_changes_nothing() {
+    let web = Upstream::fixed("ok");
+    let room = Room::new();
+    let mut old = room.serving(&web, "").start();
+    // Between the sockets and their use: it may not listen on what its files say now.
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let more = format!(
+        "[[listeners]]\naddress = \"{}\"\n[admin]",
+        taken.local_addr().unwrap()
+    );
+    change_settings(&old, "[admin]", &more);
+    let mut new = successor(&old);
+    old.signal("QUIT");
+    let (status, _) = new.wait_exit(2 * AT_ONCE);
+    assert_eq!(status.code(), Some(1), "{}", new.log.text());
+    assert_eq!(new.log.count("can't listen on"), 1, "{}", new.log.text());
+    old.log.wait("upgrade failed, this process goes on", SOON);
+    assert_eq!(old.text("/x"), "ok");
+    assert_eq!(old.ask_admin("/readyz").status, 200);
+    // The next one may do better.
+    std::fs::write(old.file("edgewright.toml"), old.settings()).unwrap();
+    let new = successor(&old);
+    handed_over(&mut old, &new);
+    assert_eq!(old.wait_exit(AT_ONCE).0.code(), Some(0));
+    assert_eq!(new.text("/x"), "ok");
+}
+
+#[test]
+fn without_a_successor_sigquit_ends_the_process() {
+    let web = Upstream::fixed("ok");
+    let room = Room::new();
+    let mut proxy = room.serving(&web, "").start();
+    proxy.signal("QUIT");
+    assert_eq!(proxy.wait_exit(AT_ONCE).0.code(), Some(0));
+    assert_eq!(proxy.log.count("upgrade: no process waits at"), 1);
+
+    let mut proxy = serving(ROUTES).pool("web", web.address()).start();
+    proxy.signal("QUIT");
+    assert_eq!(proxy.wait_exit(AT_ONCE).0.code(), Some(0));
+    assert_eq!(proxy.log.count("drained"), 1);
+}
+
+#[test]
+fn a_successor_can_be_called_off() {
+    let web = Upstream::fixed("ok");
+    let room = Room::new();
+    let old = room.serving(&web, "").start();
+    let mut new = successor(&old);
+    new.signal("TERM");
+    assert_eq!(new.wait_exit(AT_ONCE).0.code(), Some(0));
+    assert!(!room.socket().exists());
+    assert_eq!(old.text("/x"), "ok");
+}
+
+#[test]
+fn a_websocket_and_a_kept_connection_live_through_it() {
+    let web = Upstream::start(|seen| {
+        if seen.target() != "/socket" {
+            return ok("ok");
+        }
+        Action::Write(Box::new(|stream: &mut TcpStream| {
+            stream.write_all(
+                b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n",
+            )?;
+            let mut buffer = [0; 64];
+            loop {
+                match stream.read(&mut buffer)? {
+                    0 => return Ok(()),
+                    length => stream.write_all(&buffer[..length])?,
+                }
+            }
+        }))
+    });
+    let room = Room::new();
+    let mut old = room.serving(&web, "").start();
+    let mut socket = Connection::open(old.address()).unwrap();
+    let upgrade = get("/socket")
+        .header("Connection", "Upgrade")
+        .header("Upgrade", "websocket");
+    assert_eq!(socket.send(&upgrade).unwrap().status, 101);
+    let new = successor(&old);
+    handed_over(&mut old, &new);
+    for _ in 0..3 {
+        socket.write(b"hello").unwrap();
+        assert_eq!(socket.read_until(b"hello"), b"hello");
+        assert_eq!(new.text("/x"), "ok");
+    }
+    assert!(old.running());
+    drop(socket);
+    assert_eq!(old.wait_exit(AT_ONCE).0.code(), Some(0));
+}
+
+#[test]
+fn upgrade_without_a_place_to_meet_is_wrong_use() {
+    let folder = Folder::with(&[("routes.rhai", "route(\"/\").respond(200);")]);
+    let ended = edgewright([
+        "run".as_ref(),
+        "--upgrade".as_ref(),
+        folder.path().as_os_str(),
+    ]);
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    assert!(ended.text().contains("upgrade_socket"), "{ended:?}");
+}
