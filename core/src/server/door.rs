@@ -79,7 +79,7 @@ impl Door {
     /// Serves a connection to its end.
     pub(super) async fn serve(&self, stream: Transport, shutdown: &ShutdownWatch) {
         let stream = if self.manners == Manners::default() {
-            Opened::Plain(Spoken::http1(stream))
+            Opened::Plain(Box::new(Spoken::http1(stream)))
         } else {
             // Its state is not needed any more when requests come.
             match Box::pin(self.open_or_leave(stream)).await {
@@ -89,14 +89,14 @@ impl Door {
         };
         match stream {
             Opened::Plain(stream) => self.requests(stream, shutdown).await,
-            Opened::Tls(stream) => Box::pin(self.requests(*stream, shutdown)).await,
+            Opened::Tls(stream) => self.requests(stream, shutdown).await,
         }
     }
 
-    async fn requests<C: Carrier>(&self, mut stream: Spoken<C>, shutdown: &ShutdownWatch) {
+    async fn requests<C: Carrier>(&self, mut stream: Box<Spoken<C>>, shutdown: &ShutdownWatch) {
         if stream.is_http2() {
             stream.count_unsent(self.shared.metrics.connections().sending());
-            self.proxy.process_new(Box::new(stream), shutdown).await;
+            self.proxy.process_new(stream, shutdown).await;
         } else {
             self.serve_http1(stream, shutdown).await;
         }
@@ -104,8 +104,7 @@ impl Door {
 
     /// Serves one request after the other. Pingora's own loop does the same; but it waits for a request with all that it takes to
     /// serve one (18 KiB), and holds the state of a connection of HTTP/2 beside it, whatever is spoken.
-    async fn serve_http1<C: Carrier>(&self, stream: Spoken<C>, shutdown: &ShutdownWatch) {
-        let mut stream = Box::new(stream);
+    async fn serve_http1<C: Carrier>(&self, mut stream: Box<Spoken<C>>, shutdown: &ShutdownWatch) {
         let mut limit = FIRST_REQUEST;
         let mut settings: Option<HttpPersistentSettings> = None;
         loop {
@@ -173,12 +172,12 @@ impl Door {
         }
         if self.manners.http2 {
             match speaks_http2(&mut stream, limit).await {
-                Ok(true) => return Some(Opened::Plain(Spoken::http2(stream))),
+                Ok(true) => return Some(Opened::Plain(Box::new(Spoken::http2(stream)))),
                 Ok(false) => {}
                 Err(refused) => return self.refuse(refused),
             }
         }
-        Some(Opened::Plain(Spoken::http1(stream)))
+        Some(Opened::Plain(Box::new(Spoken::http1(stream))))
     }
 
     /// The same connection with TLS.

@@ -90,7 +90,7 @@ pub(super) struct Spoken<C: Carrier = Stream> {
 
 /// A connection for requests.
 pub(super) enum Opened {
-    Plain(Spoken),
+    Plain(Box<Spoken>),
     Tls(Box<Spoken<ServerTlsStream<Stream>>>),
 }
 
