@@ -118,9 +118,10 @@ const OBJECTS: &[(&str, &str)] = &[
     ("VolumeMount", "name:text mountPath:text readOnly:flag"),
     (
         "Volume",
-        "name:text configMap:ConfigMapVolume secret:SecretVolume",
+        "name:text configMap:ConfigMapVolume secret:SecretVolume emptyDir:EmptyDir",
     ),
     ("ConfigMapVolume", "name:text"),
+    ("EmptyDir", "medium:text sizeLimit:text"),
     ("SecretVolume", "secretName:text defaultMode:number"),
     ("HorizontalPodAutoscaler", "spec:HpaSpec"),
     ("PodDisruptionBudget", "spec:PdbSpec"),
