@@ -75,12 +75,14 @@ impl ConnectionLimit {
         self.most
     }
 
-    /// A place for a connection that has been taken. Where there is none, connections that wait for a request give way, those that have
-    /// waited longest first; where there are none of these, this waits for one to end.
+    /// A place for a connection that has been taken, if there is one.
+    pub(super) fn free_place(&self) -> Option<OwnedSemaphorePermit> {
+        self.places.clone().try_acquire_owned().ok()
+    }
+
+    /// A place where there is none: connections that wait for a request give way, on each worker the one that has waited
+    /// longest; where there is none of these, this waits for a connection to end.
     pub(super) async fn place(&self, metrics: &Metrics) -> Option<OwnedSemaphorePermit> {
-        if let Ok(place) = self.places.clone().try_acquire_owned() {
-            return Some(place);
-        }
         metrics.limit_hit(Limit::Connections);
         for idle in &self.idle {
             idle.end.notify_one();
@@ -142,8 +144,8 @@ mod tests {
     async fn places_are_counted_and_come_back() {
         let limit = ConnectionLimit::new(2, 1);
         let metrics = Metrics::new(1);
-        let one = limit.place(&metrics).await;
-        let two = limit.place(&metrics).await;
+        let (one, two) = (limit.free_place(), limit.free_place());
+        assert!(one.is_some() && two.is_some() && limit.free_place().is_none());
         assert_eq!(limit.places.available_permits(), 0);
         assert_eq!(metrics.limit_hits(Limit::Connections), 0);
         {
