@@ -186,8 +186,10 @@ try() {
 
     begin
     ok "the gateway answers through Docker's name server"
-    docker logs "$(containers gateway)" 2>&1 | grep -q 'quota=0.50 threads=1$' ||
-        fail "the quota is not seen: $(docker logs "$(containers gateway)" 2>&1 | grep cpu:)"
+    # All of it first: a log that nobody reads to its end is a failure.
+    local log
+    log=$(docker logs "$(containers gateway)" 2>&1)
+    grep -q 'quota=0.50 threads=1$' <<<"$log" || fail "the quota is not seen: $(grep cpu: <<<"$log")"
     ok "half a CPU makes one thread"
     within 20 answering_are 2 || fail "not two containers answer: $(answering)"
     ok "both containers behind it answer"

@@ -127,7 +127,7 @@ publish 'route("/{*rest}").respond(200, "second\n");'
 within 15 answers 8080 /x second || fail "a change does not go live"
 ok "a change of the mounted folder goes live"
 publish 'route("/{*rest}").to("nowhere");'
-refused() { docker logs "$container" 2>&1 | grep -q 'reload refused.*routes.rhai:1:'; }
+refused() { grep -q 'reload refused.*routes.rhai:1:' <<<"$(docker logs "$container" 2>&1)"; }
 within 15 refused || fail "a broken program is not refused"
 answers 8080 /x second || fail "a broken program took effect"
 ok "a broken program is refused with its place, the last good one serves on"

@@ -3,9 +3,9 @@
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{OwnedFd, RawFd};
 
-use http::{HeaderValue, header};
+use http::{HeaderMap, HeaderValue, header};
 use pingora_core::{protocols::Digest, upstreams::peer::HttpPeer};
-use pingora_http::RequestHeader;
+use pingora_http::{RequestHeader, ResponseHeader};
 use pingora_proxy::Session;
 
 use super::{client, context::State};
@@ -32,6 +32,19 @@ pub(super) fn prepare(
     {
         introduce(peer, version, ends);
     }
+}
+
+/// Whether a client has asked for what an upstream switches to (RFC 9110 section 7.8): all that it names, and something.
+pub(super) fn is_wanted(request: &RequestHeader, response: &ResponseHeader) -> bool {
+    let named = |headers: &HeaderMap| -> Vec<String> {
+        let lines = headers.get_all(header::UPGRADE).iter();
+        let lines = lines.map(|line| line.to_str().unwrap_or_default());
+        let names = lines.flat_map(|line| line.split(',')).map(str::trim);
+        names.map(str::to_ascii_lowercase).collect()
+    };
+    let wanted = named(&request.headers);
+    let given = named(&response.headers);
+    !given.is_empty() && given.iter().all(|name| wanted.contains(name))
 }
 
 /// Makes the peer one whose connection becomes a tunnel: silent for longer than a response, and not of HTTP/2,
@@ -115,5 +128,30 @@ pub(super) fn say_last(state: &State, upstream: &mut RequestHeader) {
     if is_last && !upstream.headers.contains_key(header::UPGRADE) {
         let close = HeaderValue::from_static("close");
         let _ = upstream.insert_header(header::CONNECTION, close);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn only_what_was_asked_for_becomes_a_tunnel() {
+        let is_wanted = |asked: &'static str, given: &[&'static str]| {
+            let mut request = RequestHeader::build("GET", b"/", None).unwrap();
+            request.insert_header("upgrade", asked).unwrap();
+            let mut response = ResponseHeader::build(101, None).unwrap();
+            for name in given {
+                response.append_header("upgrade", *name).unwrap();
+            }
+            super::is_wanted(&request, &response)
+        };
+        assert!(is_wanted("websocket", &["WebSocket"]));
+        assert!(is_wanted("h2c, websocket", &["websocket"]));
+        assert!(!is_wanted("websocket", &["h2c"]));
+        assert!(!is_wanted("websocket", &["websocket", "h2c"]));
+        assert!(!is_wanted("websocket", &[]));
     }
 }

@@ -164,6 +164,8 @@ struct Found {
     foreign_coding: bool,
     coding: bool,
     lengths: u8,
+    /// One of them is no number, or a list of them (RFC 9112 section 6.3 allows to refuse it).
+    odd_length: bool,
     upgrade: bool,
     /// Fields that are about the connection although no Connection field need name them.
     of_the_connection: SmallVec<[HeaderName; 2]>,
@@ -179,10 +181,15 @@ impl Found {
                     found.nominations |= !hygiene::is_plain_connection(value.as_bytes());
                 }
                 "transfer-encoding" => {
+                    // Twice the same is chunks of chunks.
+                    found.foreign_coding |=
+                        found.coding || !value.as_bytes().eq_ignore_ascii_case(b"chunked");
                     found.coding = true;
-                    found.foreign_coding |= !value.as_bytes().eq_ignore_ascii_case(b"chunked");
                 }
-                "content-length" => found.lengths = found.lengths.saturating_add(1),
+                "content-length" => {
+                    found.lengths = found.lengths.saturating_add(1);
+                    found.odd_length |= !value.as_bytes().iter().all(u8::is_ascii_digit);
+                }
                 "upgrade" => found.upgrade = true,
                 "keep-alive" | "proxy-connection" | "te" | "trailer" => {
                     found.of_the_connection.push(name.clone());
@@ -204,6 +211,9 @@ pub(super) fn clean_response(response: &mut ResponseHeader) -> Result<(), &'stat
     let found = Found::in_header(response);
     if found.foreign_coding {
         return Err("a transfer coding other than chunked");
+    }
+    if found.odd_length {
+        return Err("a Content-Length that is not one number");
     }
     if found.nominations {
         remove_nominated(response);
@@ -322,5 +332,32 @@ mod tests {
         clean_response(&mut response).unwrap();
         let names: Vec<&str> = response.headers.keys().map(|name| name.as_str()).collect();
         assert_eq!(names, ["connection", "x-kept"]);
+    }
+
+    #[test]
+    fn framing_that_clients_may_read_otherwise_is_refused() {
+        let clean = |fields: &[(&'static str, &'static str)]| {
+            let mut response = ResponseHeader::build(200, None).unwrap();
+            for (name, value) in fields {
+                response.append_header(*name, *value).unwrap();
+            }
+            clean_response(&mut response).map(|()| response.headers.len())
+        };
+        for fields in [
+            &[("content-length", "5, 5")][..],
+            &[("content-length", "+5")],
+            &[
+                ("transfer-encoding", "chunked"),
+                ("transfer-encoding", "chunked"),
+            ],
+            &[("transfer-encoding", "gzip")],
+        ] {
+            assert!(clean(fields).is_err(), "{fields:?}");
+        }
+        assert_eq!(
+            clean(&[("content-length", "5"), ("content-length", "5")]),
+            Ok(1)
+        );
+        assert_eq!(clean(&[("transfer-encoding", "Chunked")]), Ok(1));
     }
 }

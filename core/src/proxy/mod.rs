@@ -250,7 +250,9 @@ impl ProxyHttp for Edge {
         context: &mut Context,
     ) -> Result<()> {
         let status = response.status.as_u16();
-        if status == 101 && !session.is_upgrade_req() {
+        if status == 101
+            && !(session.is_upgrade_req() && connection::is_wanted(session.req_header(), response))
+        {
             // What nobody asked for would become a tunnel past everything.
             return Err(Error::new_up(ErrorType::InvalidHTTPHeader));
         }

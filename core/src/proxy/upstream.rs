@@ -5,12 +5,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-use pingora_core::{protocols::Digest, upstreams::peer::HttpPeer};
+use pingora_core::{
+    protocols::{ALPN, Digest},
+    upstreams::peer::HttpPeer,
+};
 use pingora_error::{Error, ErrorType, Result};
 use pingora_proxy::Session;
 
 use super::{
-    affinity, connection,
+    affinity,
+    bodies::request::RequestBody,
+    connection,
     context::{Context, Refusal, State},
     deadline::Late,
     grpc, refused,
@@ -80,6 +85,19 @@ pub(super) fn ready(
     }
     if pool.protocol != Protocol::Http1 {
         grpc::bound(session.req_header(), state, &mut peer)?;
+        let rare = state.rare.as_ref();
+        let body = rare.and_then(|rare| rare.request_body.as_ref());
+        if body.is_some_and(RequestBody::is_new) {
+            // Pingora would end the request with its header, which announces a body.
+            if pool.protocol == Protocol::Http2 {
+                state.refusal = Some(Refusal::hook_failed());
+                tracing::error!(
+                    "a hook has given a body to a request without one, which can't be sent in HTTP/2"
+                );
+                return Err(refused(500));
+            }
+            peer.options.alpn = ALPN::H1;
+        }
     }
     let left = set_deadlines(handle, state)?;
     if let Some(rare) = &state.rare
@@ -164,7 +182,7 @@ pub(super) fn connected(
     fd: RawFd,
     reused: bool,
     digest: Option<&Digest>,
-    session: &Session,
+    session: &mut Session,
     context: &mut Context,
 ) -> Result<()> {
     let Context { handle, state, .. } = context;
@@ -186,6 +204,10 @@ pub(super) fn connected(
         state.refusal = Some(Refusal::upstream(UpstreamError::FdExhausted));
         let context = "watching the times of a connection";
         return Err(Error::because(ErrorType::InternalError, context, error));
+    }
+    if session.is_body_empty() {
+        // With HTTP/2 the header says so, and the filter of the body, which notes it else, is not asked.
+        rare.sent();
     }
     Ok(())
 }

@@ -99,11 +99,12 @@ async fn open(
     // Counted from here on, so that none is overlooked which has not begun to be served.
     let counted = door.shared.metrics.connections().opened();
     let (door, closing) = (door.clone(), closing.clone());
+    let mut ending = closing.clone();
     // At the end of the process those that have waited are served beyond the limit: nobody gives way any more.
     let place = match door.limit.free_place() {
         None => tokio::select! {
             place = door.limit.place(&door.shared.metrics) => place,
-            () = closed(&mut closing.clone()) => None,
+            () = closed(&mut ending) => None,
         },
         place => place,
     };

@@ -25,7 +25,14 @@ pub enum NotGiven {
 pub fn give(path: &Path, sockets: &[Handed<&TcpListener>]) -> Result<(), NotGiven> {
     let connection = match Connection::to(path) {
         Ok(connection) => connection,
-        Err(Errno::NOENT | Errno::CONNREFUSED) => return Err(NotGiven::Nobody),
+        Err(Errno::NOENT) => return Err(NotGiven::Nobody),
+        // It has been there: whoever asks for an upgrade doesn't mean an end.
+        Err(Errno::CONNREFUSED) => {
+            return Err(NotGiven::Failed(anyhow::anyhow!(
+                "the process that has waited at {} is gone",
+                path.display()
+            )));
+        }
         Err(error) => return Err(NotGiven::Failed(error.into())),
     };
     let give = || {

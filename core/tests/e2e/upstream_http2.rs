@@ -185,3 +185,38 @@ fn calls_of_hooks_say_that_they_can_t_go_there() {
     assert!(said.contains("called in HTTP/2"), "{said}");
     assert_eq!(upstream.connections(), 0);
 }
+
+/// With HTTP/2 a request without a body ends with its header; its answer is waited for no longer than that of others.
+#[test]
+fn a_silent_target_has_its_time_for_the_first_byte() {
+    let upstream = http2::Upstream::start(|_| None);
+    let proxy = to(&upstream)
+        .settings("[pools.web.timeouts]\nfirst_byte = \"300ms\"\n[pools.web.retries]\nattempts = 0")
+        .start();
+    let empty = get("/x").header("Content-Length", "0");
+    for request in [get("/x"), empty, post("/x", "body")] {
+        let late = proxy.send(&request);
+        assert_eq!(
+            (late.status, late.text().as_str()),
+            (504, "504 the upstream did not begin to answer in time\n")
+        );
+    }
+    assert_eq!(upstream.seen().len(), 3);
+}
+
+/// Pingora ends such a request with its header: no length may announce what doesn't follow.
+#[test]
+fn a_body_out_of_nothing_is_refused() {
+    let upstream = http2::Upstream::start(|seen| Some(answer(200, &seen.message.text())));
+    let target = upstream.address();
+    let routes = r#"route("/").on_request_body(|req| { req.set_body("made"); }).to("web");"#;
+    let proxy = serving(routes)
+        .settings(&format!(
+            "[pools.web]\nprotocol = \"http2\"\ntargets = [\"{target}\"]\n"
+        ))
+        .start();
+    assert_eq!(proxy.get("/").status, 500);
+    proxy.log.wait("can't be sent in HTTP/2", SOON);
+    assert!(upstream.seen().is_empty());
+    assert_eq!(proxy.send(&post("/", "given")).text(), "made");
+}

@@ -37,6 +37,8 @@ pub(in crate::proxy) struct RequestBody {
     pub(in crate::proxy) bytes: Bytes,
     /// Whether the request came with a body, or a hook gave it one.
     framed: bool,
+    /// Whether the request came without one.
+    was_empty: bool,
     kept: Kept,
 }
 
@@ -46,6 +48,11 @@ impl RequestBody {
         self.kept.set(bytes.len());
         self.framed |= !bytes.is_empty();
         self.bytes = bytes;
+    }
+
+    /// Whether there is one only because a hook has made it.
+    pub(in crate::proxy) fn is_new(&self) -> bool {
+        self.was_empty && !self.bytes.is_empty()
     }
 
     /// Frames the upstream's request accordingly.
@@ -163,6 +170,7 @@ async fn whole(session: &mut Session, bounds: Bounds) -> Result<RequestBody, Fau
             bytes: Bytes::new(),
             framed: headers.contains_key(header::CONTENT_LENGTH)
                 || headers.contains_key(header::TRANSFER_ENCODING),
+            was_empty: true,
             kept,
         });
     }
@@ -199,6 +207,7 @@ async fn whole(session: &mut Session, bounds: Bounds) -> Result<RequestBody, Fau
     Ok(RequestBody {
         bytes: bytes.freeze(),
         framed: true,
+        was_empty: false,
         kept,
     })
 }
