@@ -1,7 +1,7 @@
 //! How many connections of clients there may be, and which of them give way.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
@@ -15,6 +15,9 @@ const EACH: u64 = 96 * 1024;
 
 /// Open files that are kept back for everything else.
 const RESERVED: u64 = 256;
+
+/// How long a request is looked for on a connection that is closed because the process ends.
+const LAST_LOOK: Duration = Duration::from_millis(100);
 
 /// With fewer than these nothing could be served.
 const LEAST: u64 = 64;
@@ -36,8 +39,39 @@ pub fn auto(open_files: u64, memory: Option<u64>) -> usize {
 pub struct ConnectionLimit {
     most: usize,
     places: Arc<Semaphore>,
+    pressure: Mutex<Pressure>,
     /// Of each worker.
     idle: Box<[Idle]>,
+}
+
+/// Connections that wait for a place, and those that have given way to them.
+#[derive(Debug, Default)]
+struct Pressure {
+    waiting: usize,
+    giving: usize,
+}
+
+/// One that waits; dropping it says that it does no more.
+struct Waiting<'a>(&'a Mutex<Pressure>);
+
+impl<'a> Waiting<'a> {
+    fn begin(pressure: &'a Mutex<Pressure>) -> Self {
+        lock(pressure).waiting += 1;
+        Self(pressure)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let mut pressure = lock(self.0);
+        pressure.waiting -= 1;
+        pressure.giving = pressure.giving.saturating_sub(1);
+    }
+}
+
+/// Two numbers: a panic elsewhere leaves nothing half done.
+fn lock(pressure: &Mutex<Pressure>) -> MutexGuard<'_, Pressure> {
+    pressure.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Connections of one worker that wait for a request.
@@ -65,6 +99,7 @@ impl ConnectionLimit {
         Self {
             most,
             places: Arc::new(Semaphore::new(most)),
+            pressure: Mutex::default(),
             idle: (0..workers).map(|_| Idle::default()).collect(),
         }
     }
@@ -84,6 +119,7 @@ impl ConnectionLimit {
     /// longest; where there is none of these, this waits for a connection to end.
     pub(super) async fn place(&self, metrics: &Metrics) -> Option<OwnedSemaphorePermit> {
         metrics.limit_hit(Limit::Connections);
+        let _waiting = Waiting::begin(&self.pressure);
         for idle in &self.idle {
             idle.end.notify_one();
         }
@@ -101,19 +137,40 @@ impl ConnectionLimit {
         let Some(idle) = self.idle.get(worker) else {
             return Wait::Over;
         };
+        let is_closing = || idle.closing.load(Ordering::Acquire);
         let over = async {
-            let mut end = std::pin::pin!(idle.end.notified());
-            // Before the look, so that an end that comes between is not missed.
-            end.as_mut().enable();
-            if !idle.closing.load(Ordering::Acquire) {
-                let _ = tokio::time::timeout(limit, end).await;
+            loop {
+                let mut end = std::pin::pin!(idle.end.notified());
+                // Before the look, so that an end that comes between is not missed.
+                end.as_mut().enable();
+                if is_closing() {
+                    // Whoever has just been taken may have sent its request already.
+                    tokio::time::sleep(LAST_LOOK).await;
+                    return;
+                }
+                end.await;
+                // A wake-up may be an old one, for somebody who has a place by now.
+                if is_closing() || self.gives_way() {
+                    return;
+                }
             }
+        };
+        let over = async {
+            let _ = tokio::time::timeout(limit, over).await;
         };
         tokio::select! {
             biased;
             () = stream.readable() => Wait::Readable,
             () = over => Wait::Over,
         }
+    }
+
+    /// Whether a connection that has nothing to do gives way: one for each that waits.
+    fn gives_way(&self) -> bool {
+        let mut pressure = lock(&self.pressure);
+        let wanted = pressure.giving < pressure.waiting;
+        pressure.giving += usize::from(wanted);
+        wanted
     }
 
     /// Ends a worker's connections that wait for a request, now and from now on.
@@ -153,9 +210,12 @@ mod tests {
             tokio::pin!(third);
             assert!(futures_util::poll!(&mut third).is_pending());
             assert_eq!(metrics.limit_hits(Limit::Connections), 1);
+            assert!(limit.gives_way() && !limit.gives_way());
             drop(one);
             assert!(third.await.is_some());
         }
+        // Who has a place needs nobody to give way.
+        assert!(!limit.gives_way());
         drop(two);
         assert_eq!(limit.places.available_permits(), 2);
     }
