@@ -77,7 +77,7 @@ fn lock(pressure: &Mutex<Pressure>) -> MutexGuard<'_, Pressure> {
 /// Connections of one worker that wait for a request.
 #[derive(Debug, Default)]
 struct Idle {
-    /// Ends the one that has waited longest; or all of them.
+    /// Wakes the one that has waited longest, to see whether it has to give way; or all of them, to end.
     end: Notify,
     /// Whether all of them are to end.
     closing: AtomicBool,
@@ -115,7 +115,7 @@ impl ConnectionLimit {
         self.places.clone().try_acquire_owned().ok()
     }
 
-    /// A place where there is none: connections that wait for a request give way, on each worker the one that has waited
+    /// A place where there is none: a connection that waits for a request gives way, of its worker the one that has waited
     /// longest; where there is none of these, this waits for a connection to end.
     pub(super) async fn place(&self, metrics: &Metrics) -> Option<OwnedSemaphorePermit> {
         metrics.limit_hit(Limit::Connections);
