@@ -252,6 +252,7 @@ fn script_limits(limits: &ScriptLimits) -> engine::Limits {
         fetch_timeout: limits.fetch_timeout,
         waiting: limits.waiting,
         waiting_memory: limits.waiting_memory,
+        compile: limits.compile,
     }
 }
 

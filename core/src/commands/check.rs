@@ -2,7 +2,10 @@
 
 use std::{path::Path, process::ExitCode};
 
-use edgewright_script::diagnostic::{Diagnostic, Severity};
+use edgewright_script::{
+    diagnostic::{Diagnostic, Severity},
+    engine::{Interpreter, Way},
+};
 use serde_json::json;
 
 use super::{Format, WRONG, report};
@@ -11,7 +14,7 @@ use crate::{
     source::{self, Compiled},
 };
 
-pub(super) fn run(path: &Path, format: Format) -> ExitCode {
+pub(super) fn run(path: &Path, format: Format, verbose: bool) -> ExitCode {
     let compiled = source::compile(path, &Overrides::default());
     match format {
         Format::Json => {
@@ -31,6 +34,11 @@ pub(super) fn run(path: &Path, format: Format) -> ExitCode {
                     count(compiled.pools.len(), "pool"),
                     count(compiled.program.hooks.len(), "hook"),
                 );
+                if verbose {
+                    for hook in ways(compiled) {
+                        println!("{hook}");
+                    }
+                }
             }
             Err(refused) => {
                 report::refused(refused);
@@ -44,6 +52,27 @@ pub(super) fn run(path: &Path, format: Format) -> ExitCode {
         Ok(_) => ExitCode::SUCCESS,
         Err(_) => ExitCode::from(WRONG),
     }
+}
+
+/// How each hook runs, in the order in which the program hands them over.
+fn ways(compiled: &Compiled) -> Vec<String> {
+    let program = &compiled.program;
+    let interpreter = match Interpreter::new(program.clone()) {
+        Ok(interpreter) => interpreter,
+        Err(error) => return vec![error.summary()],
+    };
+    let hooks = program.hooks.iter().zip(interpreter.ways());
+    let told = hooks.map(|(hook, way)| {
+        let way = match way {
+            Way::Compiled => "compiled".to_owned(),
+            Way::Interpreted => "interpreted (`[script] compile` is false)".to_owned(),
+            Way::Unknown { construct, place } => {
+                format!("interpreted: {construct}, at {place}, can't be compiled")
+            }
+        };
+        format!("  {} {}: {way}", hook.place, hook.kind.name())
+    });
+    told.collect()
 }
 
 fn count(number: usize, what: &str) -> String {

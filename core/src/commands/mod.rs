@@ -52,6 +52,9 @@ enum Command {
         /// How findings are written.
         #[arg(long, value_enum, default_value_t = Format::Text)]
         format: Format,
+        /// Says of each hook whether it is compiled or interpreted, and why.
+        #[arg(long, short)]
+        verbose: bool,
     },
     /// Shows the routes in the order in which they are matched.
     Routes {
@@ -98,7 +101,11 @@ pub fn main() -> ExitCode {
             upgrade,
         } => run::run(path, listen, last_good, upgrade),
         Command::Demo { listen } => demo::run(listen),
-        Command::Check { path, format } => check::run(&path, format),
+        Command::Check {
+            path,
+            format,
+            verbose,
+        } => check::run(&path, format, verbose),
         Command::Routes { path } => routes::run(&path),
         Command::Health { ready, address } => health::run(address, ready),
     }

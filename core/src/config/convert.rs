@@ -365,6 +365,7 @@ fn script(checks: &mut Checks<'_>, table: file::Script) -> ScriptLimits {
         table.waiting_memory,
         1024 * KIB..=64 * 1024 * 1024 * KIB,
     );
+    script.compile = table.compile.unwrap_or(script.compile);
     script
 }
 

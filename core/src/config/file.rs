@@ -119,6 +119,7 @@ pub(super) struct Script {
     pub fetch_body: Value<Size>,
     pub waiting: Value<Count>,
     pub waiting_memory: Value<Size>,
+    pub compile: Option<bool>,
 }
 
 #[derive(Debug, Default, Deserialize)]

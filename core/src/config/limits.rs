@@ -104,6 +104,8 @@ pub struct ScriptLimits {
     /// `waiting_memory`: bytes that all suspended hooks may hold together; 1 MiB to 64 GiB. Default
     /// 256 MiB.
     pub waiting_memory: usize,
+    /// `compile`: whether hooks are compiled where they can be. Default true.
+    pub compile: bool,
 }
 
 impl Default for ScriptLimits {
@@ -122,6 +124,7 @@ impl Default for ScriptLimits {
             fetch_body: 1024 * 1024,
             waiting: 1000,
             waiting_memory: 256 * 1024 * 1024,
+            compile: true,
         }
     }
 }

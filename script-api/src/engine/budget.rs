@@ -254,6 +254,22 @@ pub(crate) fn is_out_of_memory() -> bool {
     BUDGET.with(|budget| budget.rest.get().is_out_of_memory())
 }
 
+/// Runs something that counts so many operations more than the hook does, and before all others.
+pub(super) fn without<R>(operations: u64, run: impl FnOnce() -> R) -> R {
+    BUDGET.with(|budget| {
+        budget.change(|rest| rest.operations = rest.operations.saturating_add(operations));
+    });
+    let result = run();
+    BUDGET.with(|budget| {
+        let used = budget.used.get().saturating_sub(operations);
+        budget.used.set(used);
+        let next = budget.next_look.get();
+        budget.next_look.set(next.min(used.saturating_add(1)));
+        budget.change(|rest| rest.operations = rest.operations.saturating_sub(operations));
+    });
+    result
+}
+
 /// Counts an operation.
 #[inline]
 pub(super) fn count() -> Count {

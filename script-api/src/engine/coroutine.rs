@@ -18,7 +18,12 @@ use corosensei::{
     stack::{DefaultStack, Stack as _},
 };
 
-use super::{budget, current, loads::Awaited, suspended::Suspended};
+use super::{
+    budget, current, fetch_api,
+    loads::{self, Awaited},
+    password_api,
+    suspended::Suspended,
+};
 use crate::{
     outbound::{Incoming, Outgoing, Reply},
     password::PasswordCheck,
@@ -150,6 +155,13 @@ fn keep(stack: DefaultStack) {
             }
         });
     }
+}
+
+/// Whether a native function of this name may suspend the hook that calls it.
+pub(super) fn may_wait(name: &str) -> bool {
+    fetch_api::WAITING.contains(&name)
+        || password_api::WAITING.contains(&name)
+        || name == loads::WAITING
 }
 
 /// Why a hook can't be suspended here.

@@ -50,6 +50,9 @@ const OWN_FIELDS: [&str; 10] = [
 /// Finds a pool by its name.
 pub(super) type Pools = Rc<dyn Fn(&str) -> Option<PoolId>>;
 
+/// Functions that wait for other services.
+pub(super) const WAITING: [&str; 2] = ["fetch", "fetch_all"];
+
 /// For hooks: calls go to `pools`, and take at most `timeout` unless they say otherwise.
 pub(super) fn register(engine: &mut Engine, pools: Pools, timeout: Duration) {
     let known = pools.clone();

@@ -9,12 +9,14 @@ use std::{
 
 use rhai::{
     AST, Caches, Dynamic, Engine, EvalAltResult, EvalContext, Expr, GlobalRuntimeState,
-    ImmutableString, Module, OptimizationLevel, Position, Scope, StmtBlock,
+    ImmutableString, Module, OptimizationLevel, Position, Scope, ScriptFuncDef, Shared, StmtBlock,
 };
 use smallvec::SmallVec;
 
 use super::{
-    comparisons, current,
+    comparisons,
+    compiled::{CompiledHook, Compiler, Way},
+    current,
     failure::Failure,
     fetch_api, metric_api,
     resolver::{self, SharedConstants},
@@ -57,6 +59,10 @@ struct Body {
     parameters: Vec<ImmutableString>,
     /// The values of the first parameters.
     captures: Vec<Dynamic>,
+    /// Its compiled form, if it has one, which is run instead.
+    compiled: Option<CompiledHook>,
+    /// How it runs.
+    way: Way,
 }
 
 /// What one call changes. A suspended hook keeps its own.
@@ -65,6 +71,8 @@ pub(super) struct Frame {
     /// Kept between calls, so that a function is looked up by name once and not at each request.
     caches: Caches,
     scope: Scope<'static>,
+    /// The variables of a compiled hook and of the functions that it calls.
+    locals: Vec<Dynamic>,
 }
 
 /// Frames that are kept for the next calls. More exist only while hooks are suspended.
@@ -86,6 +94,11 @@ impl Interpreter {
     /// The program that it runs.
     pub fn program(&self) -> &Arc<Program> {
         &self.program
+    }
+
+    /// How each hook runs, in the order of their numbers.
+    pub fn ways(&self) -> impl Iterator<Item = &Way> {
+        self.state.hooks.iter().map(|body| &body.way)
     }
 
     /// Whether none of its hooks is suspended: only then may it leave its thread.
@@ -144,7 +157,7 @@ impl State {
             resolver::install(&mut engine, &ast, constants);
         }
         suspended::allow_bytes(program.limits.waiting_memory);
-        let hooks = bodies(program, &ast, &closures)?;
+        let hooks = bodies(program, &engine, &ast, &closures)?;
         Ok(Self {
             program: program.clone(),
             engine,
@@ -153,6 +166,14 @@ impl State {
             frames: RefCell::default(),
             is_broken: Cell::new(false),
         })
+    }
+
+    /// Whether a hook may wait, or run for long, and so needs a stack of its own.
+    pub(super) fn needs_stack(&self, hook: HookId) -> bool {
+        let compiled = &self.hooks[hook.0 as usize].compiled;
+        compiled
+            .as_ref()
+            .is_none_or(|compiled| compiled.needs_stack)
     }
 
     /// A frame for one call.
@@ -169,6 +190,7 @@ impl State {
                 global,
                 caches,
                 scope: Scope::new(),
+                locals: Vec::new(),
             })
         })
     }
@@ -191,6 +213,14 @@ impl State {
     ) -> Result<Dynamic, Box<EvalAltResult>> {
         let body = &self.hooks[hook.0 as usize];
         let values = body.captures.iter().cloned().chain(arguments);
+        if let Some(compiled) = &body.compiled {
+            frame.locals.extend(values);
+            if !body.captures.is_empty() {
+                current::forget_answers();
+            }
+            frame.global.num_operations = 0;
+            return compiled.run(&self.engine, &mut frame.global, &mut frame.locals);
+        }
         for (name, value) in body.parameters.iter().zip(values) {
             frame.scope.push_dynamic(name.clone(), value);
         }
@@ -217,27 +247,60 @@ impl State {
 }
 
 /// The bodies of all hooks, in the order of their numbers.
-fn bodies(program: &Program, ast: &AST, closures: &Closures) -> Result<Vec<Body>, Diagnostic> {
+fn bodies(
+    program: &Program,
+    engine: &Engine,
+    ast: &AST,
+    closures: &Closures,
+) -> Result<Vec<Body>, Diagnostic> {
     let functions: HashMap<_, _> = ast
         .iter_fn_def()
         .map(|function| ((function.name.as_str(), function.params.len()), function))
         .collect();
-    let body = |hook: &Hook| {
-        let captures = &hook.function.captures;
-        let parameters = captures.len() + hook.arguments();
-        let function = functions.get(&(hook.function.name.as_str(), parameters))?;
-        let position = Position::NONE;
-        let block = StmtBlock::new(syntax::body(function), position, position);
-        Some(Body {
-            block: Expr::Stmt(Box::new(block)),
-            parameters: function.params.iter().cloned().collect(),
-            captures: captures.iter().map(|value| value.thaw(closures)).collect(),
-        })
-    };
-    let body = |hook| {
-        body(hook).ok_or_else(|| {
+    let function = |hook: &Hook| {
+        let parameters = hook.function.captures.len() + hook.arguments();
+        let function = functions.get(&(hook.function.name.as_str(), parameters));
+        function.copied().ok_or_else(|| {
             Diagnostic::error(format!("the function `{}` is gone", hook.function.name))
         })
     };
-    program.hooks.iter().map(body).collect()
+    let functions = program.hooks.iter().map(function);
+    let functions = functions.collect::<Result<Vec<_>, _>>()?;
+    let captures = |hook: &Hook| -> Vec<Dynamic> {
+        let captures = hook.function.captures.iter();
+        captures.map(|value| value.thaw(closures)).collect()
+    };
+    let captures: Vec<_> = program.hooks.iter().map(captures).collect();
+    let mut compiled = if program.limits.compile {
+        let hooks = functions.iter().zip(&captures);
+        let hooks = hooks.map(|(function, captures)| (*function, captures.as_slice()));
+        Compiler::new(engine, ast).hooks(hooks)
+    } else {
+        Vec::new()
+    }
+    .into_iter();
+    let body = |(function, captures): (&Shared<ScriptFuncDef>, Vec<Dynamic>)| {
+        let (compiled, way) = match compiled.next() {
+            None => (None, Way::Interpreted),
+            Some(Ok(compiled)) => (Some(compiled), Way::Compiled),
+            Some(Err(unknown)) => {
+                let construct = program.source.readable(&unknown.construct, program.file());
+                let way = Way::Unknown {
+                    construct: construct.into_owned(),
+                    place: program.source.place_or_start(unknown.place),
+                };
+                (None, way)
+            }
+        };
+        let position = Position::NONE;
+        let block = StmtBlock::new(syntax::body(function), position, position);
+        Body {
+            block: Expr::Stmt(Box::new(block)),
+            parameters: function.params.iter().cloned().collect(),
+            captures,
+            compiled,
+            way,
+        }
+    };
+    Ok(functions.into_iter().zip(captures).map(body).collect())
 }

@@ -33,6 +33,9 @@ pub struct Limits {
     pub waiting: usize,
     /// Bytes that all suspended hooks may hold together. Default 256 MiB.
     pub waiting_memory: usize,
+    /// Whether hooks are compiled where they can be. No bound, but it decides what a call costs. Default
+    /// true.
+    pub compile: bool,
 }
 
 impl Default for Limits {
@@ -50,6 +53,7 @@ impl Default for Limits {
             fetch_timeout: Duration::from_secs(5),
             waiting: 1000,
             waiting_memory: 256 * 1024 * 1024,
+            compile: true,
         }
     }
 }

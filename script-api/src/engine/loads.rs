@@ -24,6 +24,9 @@ use super::{
 };
 use crate::{frozen::Frozen, program::HookKind, state::Key};
 
+/// The function that waits for a value.
+pub(super) const WAITING: &str = "get_or";
+
 /// The cache's number and the key.
 type Name = (u64, Box<[u8]>);
 

@@ -24,6 +24,9 @@ const FUNCTIONS: [(&str, &[&str]); 3] = [
     ("argon2_verify", &["$argon2"]),
 ];
 
+/// All that wait until a password is verified.
+pub(super) const WAITING: [&str; 4] = [FUNCTIONS[0].0, FUNCTIONS[1].0, FUNCTIONS[2].0, "verify"];
+
 pub(super) fn register(engine: &mut Engine) {
     for (name, kinds) in FUNCTIONS {
         engine

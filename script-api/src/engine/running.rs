@@ -62,11 +62,21 @@ pub struct Ended<'a> {
 /// One call of a hook. Dropping it before its end cancels it: what it holds is freed, and nothing
 /// more of it runs. It can't leave its thread.
 pub struct Running<V> {
-    task: Task<Done>,
+    form: Form,
     state: Rc<State>,
     hook: HookId,
     has_begun: bool,
     said: PhantomData<fn() -> V>,
+}
+
+/// What runs a call.
+enum Form {
+    /// It runs on the stack of who resumes it, in one go: it is short, and waits for nothing.
+    Straight(Box<Frame>, Arguments),
+    /// It runs on a stack of its own, where it can be suspended.
+    Task(Task<Done>),
+    /// It has ended.
+    Ended,
 }
 
 /// How the interpreter ended, with what it ran in.
@@ -85,17 +95,21 @@ impl<V: Said> Running<V> {
             _ => smallvec![Dynamic::from(RequestHandle)],
         };
         let mut frame = state.take_frame();
-        let runs = state.clone();
-        let task = Task::new(move || {
-            let ended = runs.run(hook, &mut frame, arguments);
-            (frame, ended)
-        });
-        let no_stack = |error: io::Error| {
-            let place = &state.program.hook(hook).place;
-            Failure::misuse(place, format!("no stack for the hook: {error}"))
+        let form = if state.needs_stack(hook) {
+            let runs = state.clone();
+            let task = Task::new(move || {
+                let ended = runs.run(hook, &mut frame, arguments);
+                (frame, ended)
+            });
+            Form::Task(task.map_err(|error: io::Error| {
+                let place = &state.program.hook(hook).place;
+                Failure::misuse(place, format!("no stack for the hook: {error}"))
+            })?)
+        } else {
+            Form::Straight(frame, arguments)
         };
         Ok(Self {
-            task: task.map_err(no_stack)?,
+            form,
             state: state.clone(),
             hook,
             has_begun: false,
@@ -126,16 +140,18 @@ impl<V: Said> Running<V> {
             budget::start(&program.limits);
         }
         let ran = catch_unwind(AssertUnwindSafe(|| {
-            subject.during(|| self.task.resume(wake))
+            subject.during(|| self.form.resume(wake, &self.state, self.hook))
         }));
         let (frame, value) = match ran {
             Ok(Some(CoroutineResult::Return(done))) => done,
-            Ok(Some(CoroutineResult::Yield(Pause::Calls(calls)))) => return Step::Calls(calls),
-            Ok(Some(CoroutineResult::Yield(Pause::Load(load)))) => return Step::Load(load),
-            Ok(Some(CoroutineResult::Yield(Pause::Password(check)))) => {
-                return Step::Password(check);
+            Ok(Some(CoroutineResult::Yield(pause))) => {
+                return match pause {
+                    Pause::Calls(calls) => Step::Calls(calls),
+                    Pause::Load(load) => Step::Load(load),
+                    Pause::Password(check) => Step::Password(check),
+                    Pause::Turn => Step::Turn,
+                };
             }
-            Ok(Some(CoroutineResult::Yield(Pause::Turn))) => return Step::Turn,
             Ok(None) => return Step::Ended(Err(self.failed("the hook has ended already"))),
             Err(_) => {
                 // Its values may be half done: never use them again.
@@ -167,6 +183,27 @@ impl<V: Said> Running<V> {
 
     fn failed(&self, message: &str) -> Failure {
         Failure::misuse(&self.state.program.hook(self.hook).place, message)
+    }
+}
+
+impl Form {
+    /// Runs it until it stops or ends. `None` when it has already ended.
+    fn resume(
+        &mut self,
+        wake: Wake,
+        state: &State,
+        hook: HookId,
+    ) -> Option<CoroutineResult<Pause, Done>> {
+        if let Self::Task(task) = self {
+            return task.resume(wake);
+        }
+        match std::mem::replace(self, Self::Ended) {
+            Self::Straight(mut frame, arguments) => {
+                let ended = state.run(hook, &mut frame, arguments);
+                Some(CoroutineResult::Return((frame, ended)))
+            }
+            Self::Task(_) | Self::Ended => None,
+        }
     }
 }
 

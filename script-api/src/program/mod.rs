@@ -260,6 +260,12 @@ impl Program {
         &self.hooks[id.0 as usize]
     }
 
+    /// The numbers of all hooks, in their order.
+    pub fn hook_ids(&self) -> impl Iterator<Item = HookId> + use<> {
+        let hooks = u32::try_from(self.hooks.len()).unwrap_or(u32::MAX);
+        (0..hooks).map(HookId)
+    }
+
     /// The pool called `name`.
     pub fn pool_id(&self, name: &str) -> Option<PoolId> {
         self.pool_ids.get(name).copied()

@@ -96,6 +96,7 @@ fetch_timeout = "700ms"
 fetch_body = "4KiB"
 waiting = 20
 waiting_memory = "8MiB"
+compile = false
 
 [path]
 empty_segment = "keep"
@@ -232,6 +233,7 @@ fn every_key_reaches_the_model() {
             fetch_body: 4096,
             waiting: 20,
             waiting_memory: 8 * 1024 * 1024,
+            compile: false,
         },
         path: PathPolicy {
             empty_segment: Handling::Keep,

@@ -1,0 +1,132 @@
+//! Hooks as machine code of closures.
+//!
+//! The interpreter walks the syntax tree of a hook in each call: it looks functions up by hashes of names
+//! and types, asks each node what it is, and boxes what `return` gives. Here that is done once, when a
+//! program is loaded: each node becomes a closure that holds the closures of its parts, names are numbers
+//! of slots, and a place that calls a native function keeps the function for the types that came.
+//!
+//! **The meaning is Rhai's, to the letter**, and Rhai's interpreter is the reference: values are Rhai's
+//! own, natives are the very same functions, operations are counted where it counts them, and errors are
+//! its own with its positions. A hook with anything in it that isn't known here is interpreted as a
+//! whole; [`Way`] says what that was. `tests/compiled.rs` runs generated programs both ways.
+
+mod iterators;
+mod lent;
+mod lower;
+mod machine;
+mod native;
+
+use std::{collections::HashMap, rc::Rc};
+
+use rhai::{
+    AST, Dynamic, Engine, EvalAltResult, GlobalRuntimeState, Position, ScriptFuncDef, Shared,
+};
+
+use lower::{Body, Lowering};
+use machine::{Host, Machine, Stop};
+
+pub(super) use lower::Unknown;
+
+use crate::diagnostic::Place;
+
+/// How a hook runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Way {
+    /// As compiled code.
+    Compiled,
+    /// By the interpreter, since compiling is switched off.
+    Interpreted,
+    /// By the interpreter: this, at this place, can't be compiled.
+    Unknown {
+        /// What, in the words of the manual.
+        construct: String,
+        /// Where it begins.
+        place: Place,
+    },
+}
+
+/// A hook, compiled.
+pub(super) struct CompiledHook {
+    body: Body,
+    /// Whether it may take long or wait, and so needs a stack of its own.
+    pub(super) needs_stack: bool,
+}
+
+impl CompiledHook {
+    /// Runs it with `locals` as its first variables: what it captured, and what it is given. They are gone
+    /// afterwards.
+    ///
+    /// # Errors
+    /// As of the interpreter.
+    pub(super) fn run(
+        &self,
+        engine: &Engine,
+        global: &mut GlobalRuntimeState,
+        locals: &mut Vec<Dynamic>,
+    ) -> Result<Dynamic, Box<EvalAltResult>> {
+        let mut machine = Machine {
+            host: Host { engine, global },
+            locals,
+            base: 0,
+        };
+        let ended = (self.body.code)(&mut machine);
+        locals.clear();
+        match ended {
+            Ok(value) | Err(Stop::Return(value)) => Ok(value),
+            Err(Stop::Failed(error)) => Err(error),
+            Err(Stop::Break(_) | Stop::Continue) => {
+                Err(EvalAltResult::LoopBreak(false, Dynamic::UNIT, Position::NONE).into())
+            }
+        }
+    }
+}
+
+/// Compiles functions of one program as bodies of hooks.
+pub(super) struct Compiler<'p> {
+    engine: &'p Engine,
+    global: GlobalRuntimeState,
+    functions: HashMap<(&'p str, usize), &'p Shared<ScriptFuncDef>>,
+    source: Option<&'p str>,
+}
+
+impl<'p> Compiler<'p> {
+    /// For the functions of `ast`, with the constants that `engine` knows.
+    pub(super) fn new(engine: &'p Engine, ast: &'p AST) -> Self {
+        let mut global = engine.new_global_runtime_state();
+        global.lib.push(ast.shared_lib().clone());
+        let functions = ast
+            .iter_fn_def()
+            .map(|function| ((function.name.as_str(), function.params.len()), function))
+            .collect();
+        Self {
+            engine,
+            global,
+            functions,
+            source: ast.shared_lib().id(),
+        }
+    }
+
+    /// Compiles each of these functions, with the values of its first parameters.
+    pub(super) fn hooks<'f>(
+        &mut self,
+        functions: impl Iterator<Item = (&'f Shared<ScriptFuncDef>, &'f [Dynamic])>,
+    ) -> Vec<Result<CompiledHook, Unknown>> {
+        let builtins = Rc::new(Engine::new_raw());
+        let mut lowering = Lowering::new(
+            self.engine,
+            &mut self.global,
+            &builtins,
+            &self.functions,
+            self.source,
+        );
+        functions
+            .map(|(function, captured)| {
+                let (body, traits) = lowering.hook(function, captured)?;
+                Ok(CompiledHook {
+                    body,
+                    needs_stack: traits.needs_stack,
+                })
+            })
+            .collect()
+    }
+}
