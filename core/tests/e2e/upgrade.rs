@@ -4,6 +4,8 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::PathBuf;
 use std::time::Duration;
+use rustix::net::SocketType;
+use socket2::{Domain, SockAddr, Socket, Type};
 
 use tempfile::TempDir;
 
@@ -152,6 +154,62 @@ fn a_successor_that_dies_changes_nothing() {
     let new = successor(&old);
     handed_over(&mut old, &new);
     assert_eq!(old.wait_exit(AT_ONCE).0.code(), Some(0));
+/// One of the kind that both sides meet at.
+fn unix_socket() -> Socket {
+    let kind = SocketType::SEQPACKET.as_raw().cast_signed();
+    Socket::new(Domain::UNIX, Type::from(kind), None).unwrap()
+}
+
+/// A signal that comes while one side waits for the other is no failure. The successor is played by the test, as a real one
+/// is too fast.
+#[test]
+fn a_signal_does_not_break_the_hand_over() {
+    let web = Upstream::fixed("ok");
+    let room = Room::new();
+    let mut old = room.serving(&web, "").start();
+    let waiting = unix_socket();
+    let place = SockAddr::unix(room.socket()).unwrap();
+    waiting.bind(&place).unwrap();
+    waiting.listen(1).unwrap();
+    old.signal("QUIT");
+    let (mut connection, _) = waiting.accept().unwrap();
+    connection.set_read_timeout(Some(SOON)).unwrap();
+    let mut message = [0; 8192];
+    while {
+        let length = connection.read(&mut message).unwrap();
+        assert!(length > 0, "{}", old.log.text());
+        &message[..length] != b"end"
+    } {}
+    // It waits for the answer now, and is interrupted more than once.
+    for reloads in 1..=3 {
+        old.signal("HUP");
+        until("the signal to be heard", SOON, || {
+            old.log.count("reload: nothing changed") == reloads
+        });
+    }
+    connection.write_all(b"ready").unwrap();
+    let length = connection.read(&mut message).unwrap();
+    assert_eq!(&message[..length], b"go", "{}", old.log.text());
+    assert_eq!(old.wait_exit(AT_ONCE).0.code(), Some(0));
+}
+
+/// Who has only connected doesn't keep others from handing over.
+#[test]
+fn a_silent_client_does_not_block_the_hand_over() {
+    let web = Upstream::fixed("ok");
+    let room = Room::new();
+    let mut old = room.serving(&web, "").start();
+    let new = successor(&old);
+    let silent = unix_socket();
+    silent
+        .connect(&SockAddr::unix(room.socket()).unwrap())
+        .unwrap();
+    handed_over(&mut old, &new);
+    assert!(new.log.text().contains("upgrade: not handed over"));
+    assert_eq!(old.wait_exit(AT_ONCE).0.code(), Some(0));
+    assert_eq!(new.text("/x"), "ok");
+}
+
     assert_eq!(new.text("/x"), "ok");
 }
 
