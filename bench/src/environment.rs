@@ -31,6 +31,11 @@ pub(crate) struct Environment {
 }
 
 impl Environment {
+    /// CPUs and kernel, for the head of a report.
+    pub(crate) fn machine(&self) -> String {
+        format!("{} × {}, Linux {}", self.cpus, self.cpu, self.kernel)
+    }
+
     /// Looks around.
     pub(crate) fn capture(nginx: &Path, wrk: &Path) -> Self {
         let read = |path| fs::read_to_string(path).unwrap_or_default();

@@ -18,6 +18,7 @@ mod interrupt;
 mod load;
 mod nginx;
 mod outage;
+mod pace;
 mod peers;
 mod placement;
 mod ports;

@@ -129,10 +129,8 @@ impl Report {
         let environment = &self.environment;
         writeln!(
             text,
-            "{} × {}, Linux {}; {}; {}\n",
-            environment.cpus,
-            environment.cpu,
-            environment.kernel,
+            "{}; {}; {}\n",
+            environment.machine(),
             environment.nginx,
             environment.wrk
         )?;

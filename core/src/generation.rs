@@ -229,6 +229,7 @@ impl Generation {
         let changes = Changes {
             routes: Counted::between(routes(old), routes(self)),
             pools: Counted::between(pools(old), pools(self)),
+            unused: self.tls.unused(),
             ..Changes::default()
         };
         self.fingerprint.tell_changes(&old.fingerprint, changes)

@@ -12,6 +12,12 @@ use crate::config::{Format, Log};
 /// rather than holding up requests.
 const WAITING_LINES: usize = 16_384;
 
+/// What is written of what libraries say. Nobody outside may fill the log, so nothing that a client or a target can have
+/// said at will: Pingora tells of each broken connection of a client, and of each kept one to an upstream that was closed meanwhile, at
+/// the level of errors; the TLS and HTTP stacks warn of what is odd in a message. What of it matters has a line or a metric of our own.
+const OTHERS: &str = "warn,pingora_proxy=off,pingora_core::apps=off,pingora_core::connectors=off,\
+    pingora_core::protocols=error,rustls=error,h2=error";
+
 static WRITER: Mutex<Option<WorkerGuard>> = Mutex::new(None);
 
 /// Begins to log as the configuration says. Does nothing when the process logs already.
@@ -21,10 +27,8 @@ pub fn start(log: &Log) {
         .lossy(true)
         .thread_name("log")
         .finish(std::io::stderr());
-    // Pingora tells of each broken client connection, and of each kept upstream connection that
-    // was closed meanwhile, at the level of errors.
     let filter = EnvFilter::new(format!(
-        "warn,pingora_proxy=off,pingora_core::connectors=off,edgewright={level},edgewright_script={level}",
+        "{OTHERS},edgewright={level},edgewright_script={level}",
         level = log.level
     ));
     let subscriber = tracing_subscriber::fmt()

@@ -96,11 +96,9 @@ impl Report {
         let environment = &self.environment;
         writeln!(
             text,
-            "{} × {}, Linux {}; {} rounds of {} calls, over requests with 8 header fields. Median \
+            "{}; {} rounds of {} calls, over requests with 8 header fields. Median \
              (min..max) of the rounds; × is the median of the ratios within a round.\n",
-            environment.cpus,
-            environment.cpu,
-            environment.kernel,
+            environment.machine(),
             self.settings.rounds,
             self.settings.calls
         )

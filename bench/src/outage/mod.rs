@@ -21,6 +21,7 @@ use clap::Args;
 use crate::cli::{at_least_one, ensure_writable, find_program, write_json};
 use crate::environment::{Environment, first_line, other_profile, throttled};
 use crate::interrupt::Interrupt;
+use crate::pace::Pace;
 use crate::report::Skipped;
 use crate::run::turn_order;
 use contestant::{Contestant, Programs, Running};
@@ -118,11 +119,13 @@ pub(crate) fn run(options: &Options, interrupt: &Interrupt) -> Result<()> {
             .haproxy
             .map_or_else(|| "no HAProxy".to_owned(), |path| first_line(&path, "-v")),
         Settings {
-            rounds: options.rounds,
-            seconds: options.seconds,
-            rate: options.rate,
+            pace: Pace {
+                rounds: options.rounds,
+                seconds: options.seconds,
+                rate: options.rate,
+                threads: options.threads,
+            },
             connections: course.connections,
-            threads: options.threads,
             delay_ms: options.delay,
             slow_factor: options.slow_factor,
         },

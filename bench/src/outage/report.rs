@@ -9,6 +9,7 @@ use super::summary::{self, AfterEvent, EVENTS, Summary};
 use super::turn::Turn;
 use super::windows::WINDOW;
 use crate::environment::Environment;
+use crate::pace::Pace;
 use crate::report::Skipped;
 use crate::stats::Spread;
 
@@ -18,16 +19,10 @@ const COLUMNS: usize = 10;
 /// How the run was set up.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Settings {
-    /// Rounds.
-    pub(super) rounds: usize,
-    /// Seconds of a turn.
-    pub(super) seconds: u64,
-    /// Requests in a second.
-    pub(super) rate: u64,
+    #[serde(flatten)]
+    pub(super) pace: Pace,
     /// Most requests that wait at once.
     pub(super) connections: usize,
-    /// Worker threads of each proxy.
-    pub(super) threads: usize,
     /// Milliseconds that a target takes.
     pub(super) delay_ms: u64,
     /// How many times longer the slow one takes.
@@ -103,18 +98,23 @@ impl Report {
     fn write_head(&self, text: &mut String) -> std::fmt::Result {
         let environment = &self.environment;
         let Settings {
-            rounds,
-            seconds,
-            rate,
+            pace,
             connections,
-            threads,
             delay_ms,
             slow_factor,
         } = self.settings;
+        let Pace {
+            rounds,
+            seconds,
+            rate,
+            threads,
+        } = pace;
         writeln!(
             text,
-            "{} × {}, Linux {}; {}; {}\n",
-            environment.cpus, environment.cpu, environment.kernel, environment.nginx, self.haproxy
+            "{}; {}; {}\n",
+            environment.machine(),
+            environment.nginx,
+            self.haproxy
         )?;
         writeln!(
             text,

@@ -76,11 +76,13 @@ fn report(rows: Vec<(&'static str, Vec<Turn>)>) -> Report {
         },
         "HAProxy 2".to_owned(),
         Settings {
-            rounds: 3,
-            seconds: 30,
-            rate: 300,
+            pace: Pace {
+                rounds: 3,
+                seconds: 30,
+                rate: 300,
+                threads: 1,
+            },
             connections: 200,
-            threads: 1,
             delay_ms: 5,
             slow_factor: 20,
         },

@@ -16,6 +16,7 @@ use clap::Args;
 use crate::cli::{at_least_one, ensure_writable, write_json};
 use crate::environment::{Environment, other_profile, throttled};
 use crate::interrupt::Interrupt;
+use crate::pace::Pace;
 use report::{Report, Settings};
 
 /// What `reload` takes.
@@ -108,12 +109,14 @@ pub(crate) fn run(options: &Options, interrupt: &Interrupt) -> Result<()> {
         ));
     }
     let settings = Settings {
-        rounds: options.rounds,
-        seconds: options.seconds,
-        rate: options.rate,
+        pace: Pace {
+            rounds: options.rounds,
+            seconds: options.seconds,
+            rate: options.rate,
+            threads,
+        },
         every_ms: options.every,
         routes: options.routes,
-        threads,
     };
     let report = Report {
         environment,

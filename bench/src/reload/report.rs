@@ -7,24 +7,20 @@ use serde::Serialize;
 use super::latency::Turn;
 use super::size::{Memory, Size};
 use crate::environment::Environment;
+use crate::pace::Pace;
 use crate::report::cell;
 use crate::stats::Spread;
 
 /// How the run was set up.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Settings {
-    /// Rounds of two turns.
-    pub(super) rounds: usize,
-    /// Seconds of a turn.
-    pub(super) seconds: u64,
-    /// Requests in a second.
-    pub(super) rate: u64,
+    /// A round has two turns.
+    #[serde(flatten)]
+    pub(super) pace: Pace,
     /// Milliseconds from one reload to the next.
     pub(super) every_ms: u64,
     /// Routes of the programs while latency is measured.
     pub(super) routes: usize,
-    /// Worker threads.
-    pub(super) threads: usize,
 }
 
 /// A whole run.
@@ -51,7 +47,7 @@ impl Report {
             let turn = turns.find(|turn| (turn.round, turn.reloading) == (round, reloading))?;
             Some(turn.whole.p99_us? as f64)
         };
-        (1..=self.settings.rounds)
+        (1..=self.settings.pace.rounds)
             .filter_map(move |round| Some(p99(round, true)? / p99(round, false)?.max(1.0)))
     }
 
@@ -70,19 +66,21 @@ impl Report {
     }
 
     fn write_head(&self, text: &mut String) -> std::fmt::Result {
-        let environment = &self.environment;
         let Settings {
+            pace,
+            every_ms,
+            routes,
+        } = self.settings;
+        let Pace {
             rounds,
             seconds,
             rate,
-            every_ms,
-            routes,
             threads,
-        } = self.settings;
+        } = pace;
         writeln!(
             text,
-            "{} × {}, Linux {}; {threads} proxy thread(s)\n",
-            environment.cpus, environment.cpu, environment.kernel
+            "{}; {threads} proxy thread(s)\n",
+            self.environment.machine()
         )?;
         writeln!(
             text,
@@ -198,12 +196,14 @@ mod tests {
         Report {
             environment: Environment::capture(Path::new("nginx"), Path::new("wrk")),
             settings: Settings {
-                rounds: 2,
-                seconds: 10,
-                rate: 500,
+                pace: Pace {
+                    rounds: 2,
+                    seconds: 10,
+                    rate: 500,
+                    threads: 1,
+                },
                 every_ms: 200,
                 routes: 200,
-                threads: 1,
             },
             turns: vec![
                 turn(1, false, 2),

@@ -60,6 +60,12 @@ fn prepare(
         .map(|folder| LastGood::open(&folder))
         .transpose()
         .map_err(|error| format!("the last good files can't be kept (--last-good): {error:#}"))?;
+    if let Some(place) = last_good.as_ref().and_then(LastGood::was_emptied) {
+        eprintln!(
+            "warning: others could write to {}: what was in it is not believed, and removed",
+            place.display()
+        );
+    }
     let overrides = Overrides {
         listen,
         default_listen: address("EDGEWRIGHT_LISTEN")?,
@@ -150,6 +156,8 @@ fn load(start: &Start, state: &StateStore) -> Result<(Loaded, Option<Kept>), Exi
     let compiled = source::compile_with(&kept.path, &overrides, state);
     let compiled = compiled.and_then(Compiled::whole);
     let compiled = compiled.map_err(|again| wrong(&reason(&again)))?;
+    let confirmed = kept.confirm(&compiled.folder);
+    confirmed.map_err(|error| wrong(&format!("{error:#}")))?;
     let Refused { diagnostics, last } = refused;
     let loaded = Loaded {
         compiled,

@@ -68,6 +68,18 @@ impl Fingerprint {
         digits
     }
 
+    /// The names in the folder itself that were read, with the SHA-256 of what was there, if that was a file.
+    pub(crate) fn own_files(&self) -> impl Iterator<Item = (&Path, Option<&[u8; 32]>)> {
+        let own = self.files.iter().map(|(name, state)| {
+            let digest = match state {
+                State::Content(digest) => Some(digest),
+                State::Missing | State::Unreadable => None,
+            };
+            (Path::new(name), digest)
+        });
+        own.filter(|(name, _)| !name.is_absolute())
+    }
+
     /// Adds to `changes` which files are different from those of `old`.
     pub(crate) fn tell_changes(&self, old: &Self, changes: Changes) -> Changes {
         changes.with_files(&old.present(), &self.present())

@@ -10,6 +10,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{self, Read as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -221,17 +222,21 @@ impl Reads {
 /// The content of the regular file at `path`, which the user calls `name`.
 fn content(path: &Path, name: &str) -> Result<Vec<u8>, FileError> {
     let failed = |error| failure(name, &error);
-    let metadata = fs::metadata(path).map_err(failed)?;
-    if !metadata.is_file() {
-        // Opening a pipe would wait for someone to write into it.
+    // Opening a pipe would wait for someone to write into it.
+    let file = File::options()
+        .read(true)
+        .custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed())
+        .open(path)
+        .map_err(failed)?;
+    if !file.metadata().map_err(failed)?.is_file() {
         return Err(FileError::Io {
             name: name.to_string(),
             error: "not a regular file".to_string(),
         });
     }
     let mut content = Vec::new();
-    File::open(path)
-        .and_then(|file| file.take(MAX_FILE_SIZE + 1).read_to_end(&mut content))
+    file.take(MAX_FILE_SIZE + 1)
+        .read_to_end(&mut content)
         .map_err(failed)?;
     if content.len() as u64 > MAX_FILE_SIZE {
         return Err(FileError::TooLarge {

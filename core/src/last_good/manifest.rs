@@ -10,6 +10,10 @@ use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use super::MANIFEST;
+use super::private::Private;
+use crate::files::Fingerprint;
+
 /// The first word. Another form gets another number.
 const FORM: &str = "edgewright-last-good-1";
 
@@ -53,8 +57,11 @@ impl Manifest {
         Ok(format!("{FORM} {}\n{text}\n", hash(text.as_bytes())))
     }
 
-    pub(super) fn read(path: &Path) -> anyhow::Result<Self> {
-        let text = fs::read_to_string(path).context("its manifest can't be read")?;
+    /// That of a copy.
+    pub(super) fn read(copy: &Private) -> anyhow::Result<Self> {
+        let text = copy.read(Path::new(MANIFEST));
+        let text = text.context("its manifest can't be read")?;
+        let text = String::from_utf8(text).context("its manifest is no text")?;
         let (first, rest) = text.split_once('\n').context("its manifest is cut")?;
         let rest = rest.strip_suffix('\n').context("its manifest is cut")?;
         ensure!(
@@ -65,13 +72,13 @@ impl Manifest {
     }
 
     /// Looks at every file: none is missing, changed, or there without being named.
-    pub(super) fn verify(&self, folder: &Path) -> anyhow::Result<()> {
+    pub(super) fn verify(&self, folder: &Private) -> anyhow::Result<()> {
         let mut found = BTreeSet::new();
-        list(folder, Path::new(""), &mut found).context("its files can't be listed")?;
+        list(&folder.path(), Path::new(""), &mut found).context("its files can't be listed")?;
         for (name, expected) in &self.files {
             let named = || format!("{}", name.display());
             ensure!(found.remove(name), "{} is missing", named());
-            let content = fs::read(folder.join(name)).with_context(named)?;
+            let content = folder.read(name).with_context(named)?;
             ensure!(hash(&content) == *expected, "{} has changed", named());
         }
         let strange = found.first().map(|name| name.display().to_string());
@@ -80,6 +87,19 @@ impl Manifest {
             "{} does not belong to it",
             strange.unwrap_or_default()
         );
+        Ok(())
+    }
+
+    /// Looks whether files that were read are the ones that were kept, as far as they are of the folder.
+    pub(super) fn confirm(&self, read: &Fingerprint) -> anyhow::Result<()> {
+        for (name, digest) in read.own_files() {
+            let found = digest.map(|digest| HEXLOWER.encode(digest));
+            ensure!(
+                found.as_ref() == self.files.get(&plain(name)),
+                "{} has changed while it was read",
+                name.display()
+            );
+        }
         Ok(())
     }
 }

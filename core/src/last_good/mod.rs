@@ -9,23 +9,28 @@
 //! are not copied but read where they stand, also by a start from the copy: that is where secrets and
 //! certificates are mounted, and an old copy of a key would outlive its rotation.
 //!
+//! Who can write there decides what the next start serves. So a copy is only believed in a folder that nobody else
+//! could write to, of which DIR holds one: DIR may be open to others, as an emptyDir is. They can take that folder away or put
+//! another one there, but none that belongs to this user and that they could write to. While the process runs it
+//! keeps the folder open, and of a copy that it starts from it believes what it has read, not what it has looked at before.
+//!
 //! ```text
 //! DIR/edgewright-last-good/           0700
-//!     lock                            held while one process writes
+//!     lock                            0600, held while one process writes
 //!     current -> copy-REVISION-N      renamed when the copy is complete and on the disk
 //!     copy-REVISION-N/manifest        names and hashes of all files, behind its own hash
 //!     copy-REVISION-N/files/...
 //! ```
 
 mod manifest;
+mod private;
 #[cfg(test)]
 mod tests;
 mod write;
 
-use std::fs::{self, File, Permissions};
+use std::fs;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -33,6 +38,7 @@ use anyhow::{Context as _, ensure};
 
 use crate::files::Folder;
 use manifest::Manifest;
+use private::Private;
 
 /// The folder in the folder that the user names: that one may be open to others, as an emptyDir is.
 const OWN: &str = "edgewright-last-good";
@@ -40,11 +46,16 @@ const CURRENT: &str = "current";
 const FILES: &str = "files";
 const MANIFEST: &str = "manifest";
 const LOCK: &str = "lock";
+/// How the names of copies begin.
+const COPY: &str = "copy-";
 
 /// Where the last good files are kept.
 #[derive(Debug)]
 pub struct LastGood {
-    folder: PathBuf,
+    /// What it is called, for people.
+    named: PathBuf,
+    folder: Private,
+    emptied: bool,
     failures: AtomicU64,
     degraded: AtomicBool,
 }
@@ -58,43 +69,49 @@ pub struct Kept {
     pub revision: String,
     /// When it was kept.
     pub kept_at: SystemTime,
+    manifest: Manifest,
+}
+
+impl Kept {
+    /// Whether what was read of the copy is what was kept.
+    ///
+    /// # Errors
+    /// With a file that is not.
+    pub fn confirm(&self, read: &Folder) -> anyhow::Result<()> {
+        self.manifest.confirm(&read.fingerprint())
+    }
 }
 
 impl LastGood {
-    /// Opens `folder`, makes it if it isn't there, and looks whether it can be written to.
+    /// Opens `folder`, makes it if it isn't there, and looks whether it can be written to. What is in it is removed when
+    /// others could write to it: see [`LastGood::was_emptied`].
     ///
     /// # Errors
     /// When it can't, or when what is in it belongs to another user, who could have put any program there.
     pub fn open(folder: &Path) -> anyhow::Result<Self> {
         let named = folder.display();
-        let folder = std::path::absolute(folder)
+        let named = std::path::absolute(folder)
             .with_context(|| format!("{named} is no path"))?
             .join(OWN);
-        let made = fs::DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&folder);
-        made.with_context(|| format!("can't make {}", folder.display()))?;
-        let metadata = fs::symlink_metadata(&folder)?;
-        let own = rustix::process::geteuid().as_raw();
-        ensure!(
-            metadata.is_dir() && metadata.uid() == own,
-            "{} belongs to user {}, not {own}",
-            folder.display(),
-            metadata.uid()
-        );
-        let private = fs::set_permissions(&folder, Permissions::from_mode(0o700));
-        private.with_context(|| format!("can't protect {}", folder.display()))?;
+        let (folder, emptied) = Private::open(&named)?;
         let kept = Self {
+            named,
             folder,
+            emptied,
             failures: AtomicU64::new(0),
             degraded: AtomicBool::new(false),
         };
-        let lock = kept.lock();
-        let lock = lock.with_context(|| format!("can't write to {}", kept.folder.display()))?;
+        let lock = kept.folder.lock(Path::new(LOCK));
+        let lock = lock.with_context(|| format!("can't write to {}", kept.named.display()))?;
         kept.sweep();
         drop(lock);
         Ok(kept)
+    }
+
+    /// The folder that holds the copies, if others could write to it and it was emptied for that.
+    #[must_use]
+    pub fn was_emptied(&self) -> Option<&Path> {
+        self.emptied.then_some(&*self.named)
     }
 
     /// Keeps what was read from `folder`, which must have kept its contents, in place of what was kept before.
@@ -102,7 +119,7 @@ impl LastGood {
     pub fn keep(&self, path: &Path, folder: &Folder, revision: &str) {
         if let Err(error) = self.try_keep(path, folder, revision) {
             self.failures.fetch_add(1, Ordering::Relaxed);
-            let place = self.folder.display();
+            let place = self.named.display();
             tracing::error!("last good: can't keep revision {revision} in {place}: {error:#}");
         }
     }
@@ -116,14 +133,14 @@ impl LastGood {
             kept_at: seconds(SystemTime::now()),
             files: manifest::hashes(&contents),
         };
-        let _lock = self.lock().context("can't lock")?;
+        let _lock = self.folder.lock(Path::new(LOCK)).context("can't lock")?;
         if self
             .current()
             .is_ok_and(|(_, kept)| kept.same_as(&manifest))
         {
             return Ok(());
         }
-        write::replace(&self.folder, &manifest, &contents)?;
+        write::replace(&self.folder.path(), &manifest, &contents)?;
         self.sweep();
         tracing::info!("last good: revision {revision} is kept");
         Ok(())
@@ -134,74 +151,75 @@ impl LastGood {
     /// # Errors
     /// When there is none, when it was damaged, or when it is the copy of something else.
     pub fn newest(&self, path: &Path) -> anyhow::Result<Kept> {
-        let (folder, manifest) = self.current()?;
+        let (name, manifest) = self.current()?;
         let root = std::path::absolute(crate::source::folder_of(path))?;
         ensure!(
             manifest.root == root,
             "the copy in {} is one of {}, not of {}",
-            self.folder.display(),
+            self.named.display(),
             manifest.root.display(),
             root.display()
         );
-        let files = folder.join(FILES);
+        let files = self.named.join(name).join(FILES);
         Ok(Kept {
             path: match &manifest.entry {
                 Some(entry) => files.join(entry),
                 None => files,
             },
-            revision: manifest.revision,
+            revision: manifest.revision.clone(),
             kept_at: UNIX_EPOCH + Duration::from_secs(manifest.kept_at),
+            manifest,
         })
     }
 
-    /// The copy that was completed last, every byte of it looked at.
+    /// The name of the copy that was completed last, every byte of it looked at.
     fn current(&self) -> anyhow::Result<(PathBuf, Manifest)> {
-        let link = self.folder.join(CURRENT);
-        let name = fs::read_link(&link).map_err(|error| match error.kind() {
+        let name = self.current_name().map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => {
-                anyhow::anyhow!("there is no copy in {} yet", self.folder.display())
+                anyhow::anyhow!("there is no copy in {} yet", self.named.display())
             }
-            _ => anyhow::anyhow!("{}: {error}", link.display()),
+            _ => anyhow::anyhow!("{}: {error}", self.named.join(CURRENT).display()),
         })?;
-        let folder = self.folder.join(name);
-        let manifest = Manifest::read(&folder.join(MANIFEST))
-            .and_then(|manifest| manifest.verify(&folder.join(FILES)).map(|()| manifest))
-            .with_context(|| format!("the copy in {} is damaged", folder.display()))?;
-        Ok((folder, manifest))
+        let read = || {
+            let copy = self.folder.folder(&name)?;
+            let manifest = Manifest::read(&copy)?;
+            manifest.verify(&copy.folder(Path::new(FILES))?)?;
+            anyhow::Ok(manifest)
+        };
+        let manifest = read().with_context(|| {
+            format!(
+                "the copy in {} is damaged",
+                self.named.join(&name).display()
+            )
+        })?;
+        Ok((name, manifest))
+    }
+
+    /// What `current` leads to: a copy in the folder, and nothing else.
+    fn current_name(&self) -> io::Result<PathBuf> {
+        let name = fs::read_link(self.folder.path().join(CURRENT))?;
+        let mut parts = name.components();
+        let plain = matches!(
+            (parts.next(), parts.next()),
+            (Some(Component::Normal(part)), None) if part.as_encoded_bytes().starts_with(COPY.as_bytes())
+        );
+        if !plain {
+            let text = format!("it leads to {}, which is no copy", name.display());
+            return Err(io::Error::other(text));
+        }
+        Ok(name)
     }
 
     /// Removes what is not the current copy: earlier ones, and what a process has left that was killed.
     fn sweep(&self) {
-        let current = fs::read_link(self.folder.join(CURRENT)).ok();
-        let Ok(found) = fs::read_dir(&self.folder) else {
-            return;
+        let current = self.current_name().ok();
+        let keeps = |name: &Path| {
+            [CURRENT, LOCK].map(Path::new).contains(&name) || Some(name) == current.as_deref()
         };
-        for entry in found.flatten() {
-            let name = PathBuf::from(entry.file_name());
-            let keeps = [CURRENT, LOCK].map(PathBuf::from).contains(&name);
-            if keeps || Some(&name) == current.as_ref() {
-                continue;
-            }
-            let path = entry.path();
-            let gone = match entry.file_type() {
-                Ok(kind) if kind.is_dir() => fs::remove_dir_all(&path),
-                _ => fs::remove_file(&path),
-            };
-            if let Err(error) = gone {
-                tracing::warn!("last good: can't remove {}: {error}", path.display());
-            }
+        if let Err(error) = self.folder.remove_all_but(keeps) {
+            let place = self.named.display();
+            tracing::warn!("last good: can't remove earlier copies in {place}: {error}");
         }
-    }
-
-    /// One process at a time changes the folder: at an upgrade there are two.
-    fn lock(&self) -> io::Result<File> {
-        let file = File::options()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(self.folder.join(LOCK))?;
-        file.lock()?;
-        Ok(file)
     }
 
     /// How often a copy could not be kept.

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::manifest::{Manifest, plain};
-use super::{CURRENT, FILES, MANIFEST};
+use super::{COPY, CURRENT, FILES, MANIFEST};
 
 /// Puts a copy of `contents` in the place of the current one in `folder`.
 pub(super) fn replace(
@@ -19,7 +19,11 @@ pub(super) fn replace(
     // A name that was never there: the same revision may come back while its earlier copy still is current.
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let unique = now.map_or(0, |now| now.as_nanos());
-    let name = format!("copy-{}-{}-{unique}", manifest.revision, std::process::id());
+    let name = format!(
+        "{COPY}{}-{}-{unique}",
+        manifest.revision,
+        std::process::id()
+    );
     let copy = folder.join(&name);
     make_folder(&copy)?;
     let files = copy.join(FILES);

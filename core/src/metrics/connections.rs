@@ -1,7 +1,7 @@
 //! Connections of clients: how many there are, and how many still have something to get.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Counts connections of clients. Two additions for each connection; requests don't touch it.
 #[derive(Debug, Default)]
@@ -18,7 +18,17 @@ pub(crate) struct OpenConnection(Arc<Connections>);
 #[derive(Debug)]
 pub(crate) struct Unsent {
     connections: Arc<Connections>,
-    some: bool,
+    some: Arc<AtomicBool>,
+}
+
+/// Tells the same of the connection, for who doesn't have it.
+#[derive(Debug)]
+pub(crate) struct Sending(Arc<AtomicBool>);
+
+impl Sending {
+    pub(crate) fn has_unsent(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
 }
 
 impl Connections {
@@ -40,7 +50,7 @@ impl Connections {
     pub(crate) fn sending(self: &Arc<Self>) -> Unsent {
         Unsent {
             connections: self.clone(),
-            some: false,
+            some: Arc::default(),
         }
     }
 }
@@ -52,14 +62,19 @@ impl Drop for OpenConnection {
 }
 
 impl Unsent {
+    pub(crate) fn sending(&self) -> Sending {
+        Sending(self.some.clone())
+    }
+
     /// Whether the last attempt to send has left something behind.
     pub(crate) fn set(&mut self, some: bool) {
-        match (self.some, some) {
+        // Nobody else changes it.
+        match (self.some.load(Ordering::Acquire), some) {
             (false, true) => self.connections.unsent.fetch_add(1, Ordering::AcqRel),
             (true, false) => self.connections.unsent.fetch_sub(1, Ordering::AcqRel),
             _ => return,
         };
-        self.some = some;
+        self.some.store(some, Ordering::Release);
     }
 }
 
@@ -81,6 +96,7 @@ mod tests {
         for some in [true, true, false, true] {
             sending.set(some);
             assert_eq!(connections.unsent(), usize::from(some));
+            assert_eq!(sending.sending().has_unsent(), some);
         }
         assert_eq!(connections.open(), 2);
         drop((first, sending));

@@ -136,6 +136,8 @@ pub struct PoolSample {
     pub retries: u64,
     /// Whether so many are out that all are used.
     pub panic: bool,
+    /// When the certificate that targets are shown ends to count, in seconds since the Unix epoch.
+    pub certificate_not_after: Option<u64>,
     /// Each endpoint.
     pub each: Vec<EndpointSample>,
 }

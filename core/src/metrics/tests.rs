@@ -255,6 +255,7 @@ fn what_others_own_is_in_the_text() {
             waiting: 2,
             retries: 1,
             panic: true,
+            certificate_not_after: Some(1_600_000_000),
             each: vec![EndpointSample {
                 address: "10.0.0.1:80".into(),
                 usable: true,
@@ -310,6 +311,10 @@ fn what_others_own_is_in_the_text() {
             1_500_000_000.5,
         ),
         ("tls_certificate_failed{name=\"a.crt\"}", 1.0),
+        (
+            "upstream_certificate_not_after_timestamp_seconds{pool=\"web\"}",
+            1_600_000_000.0,
+        ),
         ("tls_certificate_failed{name=\"b.crt\"}", 0.0),
         ("config_reloads_total{result=\"loaded\"}", 3.0),
         ("config_reloads_total{result=\"unchanged\"}", 2.0),

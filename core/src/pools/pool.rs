@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use arc_swap::ArcSwap;
 use tokio::sync::Notify;
@@ -274,6 +274,8 @@ impl Pool {
         let by_latency = self.config.balance == Balance::PeakEwma;
         let endpoint = |member: &Member| EndpointStatus::of(member, is_checked, by_latency);
         let targets = self.config.targets.iter();
+        let expires = self.config.tls.as_ref().and_then(|tls| tls.expires());
+        let expires = expires.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
         PoolStatus {
             name: self.name.clone(),
             targets: targets.map(|target| target.target.to_string()).collect(),
@@ -286,6 +288,7 @@ impl Pool {
                 Readiness::Ready => Vec::new(),
                 Readiness::Waiting(names) => names,
             },
+            certificate_not_after: expires.map(|since| since.as_secs()),
         }
     }
 

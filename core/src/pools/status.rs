@@ -28,6 +28,9 @@ pub struct PoolStatus {
     pub panic: bool,
     /// While there is no endpoint: the names that have not been answered yet.
     pub waiting_for: Vec<String>,
+    /// When the certificate that targets are shown ends to count, in seconds since the Unix epoch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub certificate_not_after: Option<u64>,
 }
 
 /// An endpoint at one moment.
@@ -99,6 +102,7 @@ impl From<PoolStatus> for PoolSample {
             waiting: status.requests_waiting as u64,
             retries: status.retries_in_flight as u64,
             panic: status.panic,
+            certificate_not_after: status.certificate_not_after,
             each: status.endpoints.into_iter().map(sample).collect(),
             name: status.name,
         }

@@ -1,10 +1,13 @@
 //! What a failure of an upstream means, and what the client is told of it.
 
+use std::time::Duration;
+
 use pingora_core::upstreams::peer::HttpPeer;
 use pingora_error::{Error, ErrorSource, ErrorType, RetryType};
 use pingora_proxy::Session;
 
 use super::{
+    MOST_LOGGED,
     admit::asked_again,
     context::{Context, Refusal, State},
     deadline::Late,
@@ -12,7 +15,7 @@ use super::{
     upstream,
 };
 use crate::{
-    metrics::{ConnectFailure, Retried, UpstreamError},
+    metrics::{ConnectFailure, Limit, Metrics, Retried, UpstreamError},
     pools::{Fault, Outcome, classify_connect_error},
     worker::Handle,
 };
@@ -232,4 +235,35 @@ pub(super) fn end(state: &mut State) {
     if let Some(rare) = &mut state.rare {
         rare.deadlines.end();
     }
+}
+
+/// Tells of a request that has ended with an error: in the log, unless it is the client's.
+#[cold]
+pub(super) fn tell(
+    error: &Error,
+    status: Option<u16>,
+    duration: Duration,
+    context: &Context,
+    metrics: &Metrics,
+) {
+    if *error.esource() == ErrorSource::Downstream {
+        if *error.etype() == ErrorType::WriteTimedout {
+            metrics.limit_hit(Limit::ResponseWriteTimeout);
+        }
+        tracing::debug!("client error route={} error={error}", context.label());
+        return;
+    }
+    if matches!(error.etype(), ErrorType::HTTPStatus(status) if *status < 500) {
+        return;
+    }
+    // An upstream's bytes may stand in it.
+    let error: String = error.to_string().chars().take(MOST_LOGGED).collect();
+    tracing::warn!(
+        "request failed route={} status={} reason={} attempts={} after={:.3}s error={error}",
+        context.label(),
+        status.unwrap_or(0),
+        reason(&context.state),
+        context.state.attempts,
+        duration.as_secs_f64(),
+    );
 }

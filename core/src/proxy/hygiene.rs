@@ -87,7 +87,7 @@ pub fn check(head: Head<'_>, limits: &Limits) -> Result<Seen, Refusal> {
             Limit::RequestHeader,
         ));
     }
-    let (request_line, fields) = next_line(head.raw)?;
+    let (request_line, fields) = next_line(without_empty_lines(head.raw))?;
     let is_path = check_target(request_line, head.method, limits)?;
     // Only a plain path in HTTP/1.0 may come without a host.
     check_fields(fields, head.http_1_1 || !is_path, limits)
@@ -117,6 +117,13 @@ fn check_method(method: &Method) -> Result<(), Refusal> {
         }
         _ => Ok(()),
     }
+}
+
+/// Without the empty lines before the request line, as clients send one after a body (RFC 9112 section 2.2). The parser
+/// takes any number of them; more than two are a sign of something else.
+fn without_empty_lines(raw: &[u8]) -> &[u8] {
+    let once = |raw| <[u8]>::strip_prefix(raw, b"\r\n").unwrap_or(raw);
+    once(once(raw))
 }
 
 /// Splits off one line. Its end must be CR LF: a bare LF is where parsers disagree
@@ -318,7 +325,10 @@ mod tests {
     use super::*;
 
     fn status(raw: &str) -> u16 {
-        let method = raw.split(' ').next().unwrap_or_default();
+        status_of(raw, raw.split(' ').next().unwrap_or_default())
+    }
+
+    fn status_of(raw: &str, method: &str) -> u16 {
         let Ok(method) = Method::from_bytes(method.as_bytes()) else {
             return 400;
         };
@@ -349,6 +359,15 @@ mod tests {
         assert_eq!(status("OPTIONS * HTTP/1.1\r\nHost: [::1]:80\r\n\r\n"), 200);
         assert_eq!(status("GET / HTTP/1.1\r\nHost: A.b.:80\r\n\r\n"), 200);
         assert_eq!(status("GET / HTTP/1.0\r\n\r\n"), 200);
+        for (empty, expected) in [
+            ("\r\n", 200),
+            ("\r\n\r\n", 200),
+            ("\r\n\r\n\r\n", 400),
+            ("\n", 400),
+        ] {
+            let raw = format!("{empty}GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+            assert_eq!(status_of(&raw, "GET"), expected, "{raw:?}");
+        }
         assert_eq!(
             status("PROPFIND /x HTTP/1.1\r\nHost: a_b.c:80\r\n\r\n"),
             200

@@ -456,7 +456,7 @@ impl ProxyHttp for Edge {
         if let Some(error) = error
             && !context.state.answered
         {
-            self.tell(error, status, duration, context);
+            failure::tell(error, status, duration, context, &self.shared.metrics);
         }
         if context.state.mirror_decided {
             mirror::finish(&context.handle, &mut context.state);
@@ -481,29 +481,3 @@ const MOST_INFORMATIONAL: u8 = 16;
 
 /// nginx's status for a client that closed the connection before it was answered.
 const CLIENT_LEFT: u16 = 499;
-
-impl Edge {
-    #[cold]
-    fn tell(&self, error: &Error, status: Option<u16>, duration: Duration, context: &Context) {
-        if *error.esource() == ErrorSource::Downstream {
-            if *error.etype() == ErrorType::WriteTimedout {
-                self.shared.metrics.limit_hit(Limit::ResponseWriteTimeout);
-            }
-            tracing::debug!("client error route={} error={error}", context.label());
-            return;
-        }
-        if matches!(error.etype(), ErrorType::HTTPStatus(status) if *status < 500) {
-            return;
-        }
-        // An upstream's bytes may stand in it.
-        let error: String = error.to_string().chars().take(MOST_LOGGED).collect();
-        tracing::warn!(
-            "request failed route={} status={} reason={} attempts={} after={:.3}s error={error}",
-            context.label(),
-            status.unwrap_or(0),
-            failure::reason(&context.state),
-            context.state.attempts,
-            duration.as_secs_f64(),
-        );
-    }
-}

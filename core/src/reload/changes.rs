@@ -23,6 +23,10 @@ pub struct Changes {
     /// The first of these files in the order of their names, with `+`, `-` or `~` in front: at most 8, each cut
     /// to 100 characters.
     pub named: Vec<String>,
+    /// What was not taken although the rest was: certificates of listeners that can't be used, each with what is shown
+    /// in its place.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unused: Vec<String>,
 }
 
 /// How many things of a kind came, went, or are something else now.
@@ -105,7 +109,7 @@ impl Changes {
     }
 }
 
-/// `files ~routes.rhai +keys.json and 3 more`
+/// `files ~routes.rhai +keys.json and 3 more; certificate not used: tls.crt: the one before goes on`
 impl fmt::Display for Changes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("files")?;
@@ -118,10 +122,14 @@ impl fmt::Display for Changes {
             changed,
         } = self.files;
         match (added + removed + changed) - self.named.len() {
-            0 if self.named.is_empty() => f.write_str(" the same"),
-            0 => Ok(()),
-            more => write!(f, " and {more} more"),
+            0 if self.named.is_empty() => f.write_str(" the same")?,
+            0 => {}
+            more => write!(f, " and {more} more")?,
         }
+        for unused in &self.unused {
+            write!(f, "; certificate not used: {unused}")?;
+        }
+        Ok(())
     }
 }
 

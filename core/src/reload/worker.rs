@@ -190,9 +190,14 @@ impl<T: Reloadable> Worker<T> {
                 summary, changes, ..
             } => {
                 let Changes { routes, pools, .. } = &**changes;
-                tracing::info!(
+                let line = format!(
                     "reloaded revision={serving} {summary} changed: routes {routes}, pools {pools}, {changes}"
                 );
+                if changes.unused.is_empty() {
+                    tracing::info!("{line}");
+                } else {
+                    tracing::warn!("{line}");
+                }
             }
             Outcome::Unchanged { .. } => {
                 tracing::info!("reload: nothing changed, revision {serving} keeps serving");

@@ -76,7 +76,7 @@ pub(super) async fn serve(
 }
 
 /// Waits until the listeners are to be closed.
-async fn closed(closing: &mut watch::Receiver<bool>) {
+pub(super) async fn closed(closing: &mut watch::Receiver<bool>) {
     // An end without a word is one too.
     let _ = closing.wait_for(|closed| *closed).await;
 }

@@ -19,6 +19,12 @@ const RESERVED: u64 = 256;
 /// How long a request is looked for on a connection that is closed because the process ends.
 const LAST_LOOK: Duration = Duration::from_millis(100);
 
+/// How long a connection has for what comes before its first request, until it gives way: nobody is slower who means it.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// How often those are looked at that had something to do when a place was wanted.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
 /// With fewer than these nothing could be served.
 const LEAST: u64 = 64;
 
@@ -79,6 +85,8 @@ fn lock(pressure: &Mutex<Pressure>) -> MutexGuard<'_, Pressure> {
 struct Idle {
     /// Wakes the one that has waited longest, to see whether it has to give way; or all of them, to end.
     end: Notify,
+    /// Wakes those that wait for something else, to see whether one of them has to give way.
+    wanted: Notify,
     /// Whether all of them are to end.
     closing: AtomicBool,
 }
@@ -115,14 +123,12 @@ impl ConnectionLimit {
         self.places.clone().try_acquire_owned().ok()
     }
 
-    /// A place where there is none: a connection that waits for a request gives way, of its worker the one that has waited
-    /// longest; where there is none of these, this waits for a connection to end.
+    /// A place where there is none: a connection that has no request gives way, of its worker the one of HTTP/1 that has waited
+    /// longest, or any of those in [`give_way`](Self::give_way); where there is none of these, this waits for a connection to end.
     pub(super) async fn place(&self, metrics: &Metrics) -> Option<OwnedSemaphorePermit> {
         metrics.limit_hit(Limit::Connections);
         let _waiting = Waiting::begin(&self.pressure);
-        for idle in &self.idle {
-            idle.end.notify_one();
-        }
+        self.look_for_one();
         // It is never closed.
         self.places.clone().acquire_owned().await.ok()
     }
@@ -165,11 +171,62 @@ impl ConnectionLimit {
         }
     }
 
+    /// Waits until a worker's connection that is no idle one of HTTP/1 has to give way, which it does while it is `free`.
+    pub(super) async fn give_way(&self, worker: usize, free: impl Fn() -> bool) {
+        let Some(idle) = self.idle.get(worker) else {
+            return;
+        };
+        loop {
+            let mut wanted = std::pin::pin!(idle.wanted.notified());
+            // Before the look, so that a wish that comes between is not missed.
+            wanted.as_mut().enable();
+            while self.one_is_wanted() {
+                if free() && self.gives_way() {
+                    return;
+                }
+                tokio::time::sleep(LOOK_AGAIN).await;
+            }
+            wanted.await;
+        }
+    }
+
+    /// The same for one that has not come to its first request yet.
+    pub(super) async fn give_way_when_slow(&self, worker: usize) {
+        tokio::time::sleep(PATIENCE).await;
+        self.give_way(worker, || true).await;
+    }
+
+    /// A connection that has given way goes on nevertheless: another one has to.
+    pub(super) fn stays(&self) {
+        let mut pressure = lock(&self.pressure);
+        pressure.giving = pressure.giving.saturating_sub(1);
+        drop(pressure);
+        self.look_for_one();
+    }
+
+    fn look_for_one(&self) {
+        for idle in &self.idle {
+            idle.end.notify_one();
+            idle.wanted.notify_waiters();
+        }
+    }
+
+    fn one_is_wanted(&self) -> bool {
+        let pressure = lock(&self.pressure);
+        pressure.giving < pressure.waiting
+    }
+
     /// Whether a connection that has nothing to do gives way: one for each that waits.
     fn gives_way(&self) -> bool {
         let mut pressure = lock(&self.pressure);
         let wanted = pressure.giving < pressure.waiting;
         pressure.giving += usize::from(wanted);
+        let another = pressure.giving < pressure.waiting;
+        drop(pressure);
+        if another {
+            // Whoever was woken for it may have been this one.
+            self.look_for_one();
+        }
         wanted
     }
 

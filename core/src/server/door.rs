@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pingora_core::{
-    apps::{HttpPersistentSettings, HttpServerApp as _, ServerApp as _},
+    apps::{HttpPersistentSettings, HttpServerApp as _},
     protocols::{
         GetSocketDigest as _, SocketDigest, http::ServerSession, l4::socket::SocketAddr,
         l4::stream::Stream as Transport,
@@ -93,10 +93,9 @@ impl Door {
         }
     }
 
-    async fn requests<C: Carrier>(&self, mut stream: Box<Spoken<C>>, shutdown: &ShutdownWatch) {
+    async fn requests<C: Carrier>(&self, stream: Box<Spoken<C>>, shutdown: &ShutdownWatch) {
         if stream.is_http2() {
-            stream.count_unsent(self.shared.metrics.connections().sending());
-            self.proxy.process_new(stream, shutdown).await;
+            self.serve_http2(stream, shutdown).await;
         } else {
             self.serve_http1(stream, shutdown).await;
         }
@@ -139,7 +138,7 @@ impl Door {
         session.set_keepalive_reuses_remaining(uses);
     }
 
-    /// As [`open`](Self::open), until the process ends.
+    /// As [`open`](Self::open), until the process ends, or it takes too long and others wait for its place.
     async fn open_or_leave(&self, stream: Transport) -> Option<Opened> {
         let mut leaving = self.leaving.clone();
         let left = async move {
@@ -150,6 +149,7 @@ impl Door {
             biased;
             opened = self.open(stream) => opened,
             () = left => None,
+            () = self.limit.give_way_when_slow(self.worker) => None,
         }
     }
 

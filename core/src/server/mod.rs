@@ -13,6 +13,7 @@ mod agreed;
 mod connections;
 mod door;
 mod handshake;
+mod http2;
 mod sockets;
 mod spoken;
 mod workers;

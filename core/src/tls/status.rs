@@ -1,10 +1,12 @@
 //! What is told of the certificates of listeners: in the log, in metrics and in `/status`.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
+    net::SocketAddr,
     time::{SystemTime, UNIX_EPOCH},
 };
 
+use edgewright_script::diagnostic::Diagnostic;
 use serde::Serialize;
 
 use super::{Place, TlsListeners};
@@ -42,19 +44,29 @@ pub struct CertificateSample {
 impl TlsListeners {
     /// One line for each certificate that can't be used.
     pub fn problems(&self) -> Vec<String> {
-        let told = self.places().filter_map(|(address, place)| {
-            let problem = place.problem.as_ref()?;
-            let instead = match place.shown {
-                Some(_) => "the one before goes on",
-                None => "it is left out",
-            };
-            let file = &place.cert;
-            Some(format!(
+        let told = self.unused_places().map(|(address, place, problem)| {
+            let (file, instead) = (&place.cert, place.instead());
+            format!(
                 "certificate not used listener={address} file={file}: {instead}: {}",
                 problem.summary()
-            ))
+            )
         });
         told.collect()
+    }
+
+    /// The same in short, without the reasons: the file, and what is shown in its place. Each once.
+    pub fn unused(&self) -> Vec<String> {
+        let told = self.unused_places().map(|(_, place, _)| {
+            // A name may hold what would end a line.
+            format!("{}: {}", place.cert.escape_debug(), place.instead())
+        });
+        let told: BTreeSet<_> = told.collect();
+        told.into_iter().collect()
+    }
+
+    fn unused_places(&self) -> impl Iterator<Item = (SocketAddr, &Place, &Diagnostic)> {
+        self.places()
+            .filter_map(|(address, place)| Some((address, place, place.problem.as_ref()?)))
     }
 
     /// For `/status`.
@@ -91,6 +103,16 @@ impl TlsListeners {
             sample.failed |= place.problem.is_some();
         }
         samples.into_values().collect()
+    }
+}
+
+impl Place {
+    /// What is shown when what the files hold can't be.
+    fn instead(&self) -> &'static str {
+        match self.shown {
+            Some(_) => "the one before goes on",
+            None => "it is left out",
+        }
     }
 }
 

@@ -18,12 +18,12 @@ pub enum NotGiven {
 }
 
 /// Hands `sockets` over to the process that waits at `path`. When this returns `Ok`, that one accepts
-/// connections. Blocks for two minutes at the longest.
+/// connections. Each message may take a minute.
 ///
 /// # Errors
 /// When that process can't take over; then it doesn't.
 pub fn give(path: &Path, sockets: &[Handed<&TcpListener>]) -> Result<(), NotGiven> {
-    let connection = match Connection::to(path) {
+    let connection = match Connection::to(path, ANSWER_LIMIT) {
         Ok(connection) => connection,
         Err(Errno::NOENT) => return Err(NotGiven::Nobody),
         // It has been there: whoever asks for an upgrade doesn't mean an end.
@@ -36,7 +36,7 @@ pub fn give(path: &Path, sockets: &[Handed<&TcpListener>]) -> Result<(), NotGive
         Err(error) => return Err(NotGiven::Failed(error.into())),
     };
     let give = || {
-        let connection = connection.trusted(ANSWER_LIMIT)?;
+        let connection = connection.trusted()?;
         connection.send_sockets(sockets)?;
         connection.expect(READY)?;
         connection.say(GO)

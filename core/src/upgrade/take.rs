@@ -11,11 +11,14 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{SocketAddrUnix, SocketFlags};
 
-use super::wire::{Connection, GO, READY, socket};
+use super::wire::{Connection, GO, HELLO, READY, socket};
 use super::{ANSWER_LIMIT, Handed};
 
 /// How long a process waits for the sockets. One that was forgotten doesn't wait for ever.
 const WAIT_LIMIT: Duration = Duration::from_secs(600);
+
+/// How long a process that has connected may take to say what it wants: it says so at once, and nobody else is heard meanwhile.
+const HELLO_LIMIT: Duration = Duration::from_secs(5);
 
 /// How often a process that waits looks whether it is told to end.
 const LOOK_INTERVAL: Timespec = Timespec {
@@ -91,7 +94,9 @@ impl Waiting {
 
     fn accept(&self) -> anyhow::Result<Heir> {
         let connection = rustix::net::accept_with(&self.socket, SocketFlags::CLOEXEC)?;
-        let connection = Connection::accepted(connection).trusted(ANSWER_LIMIT)?;
+        let connection = Connection::accepted(connection, HELLO_LIMIT).trusted()?;
+        connection.expect(HELLO)?;
+        let connection = connection.within(ANSWER_LIMIT);
         let sockets = connection.take_sockets()?;
         Ok(Heir {
             connection,
@@ -126,8 +131,14 @@ fn make_room(path: &Path) -> anyhow::Result<()> {
     if !metadata.file_type().is_socket() {
         bail!("{} is no socket: it stays", path.display());
     }
-    if Connection::to(path).is_ok() {
-        bail!("another process waits at {} already", path.display());
+    match Connection::to(path, HELLO_LIMIT) {
+        Err(Errno::CONNREFUSED) => {}
+        Err(Errno::NOENT) => return Ok(()),
+        // It may also be too busy to answer.
+        Ok(_) | Err(Errno::AGAIN) => bail!("another process waits at {} already", path.display()),
+        Err(error) => {
+            return Err(error).with_context(|| format!("can't ask at {}", path.display()));
+        }
     }
     fs::remove_file(path).with_context(|| format!("can't remove {}", path.display()))
 }

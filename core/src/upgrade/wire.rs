@@ -5,9 +5,10 @@ use std::mem::MaybeUninit;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
+use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags,
     SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType,
@@ -37,7 +38,11 @@ const MOST: usize = 16_384;
 
 /// A connection that keeps messages apart (SOCK_SEQPACKET).
 #[derive(Debug)]
-pub(super) struct Connection(OwnedFd);
+pub(super) struct Connection {
+    socket: OwnedFd,
+    /// How long each message may take.
+    limit: Duration,
+}
 
 /// A socket of this kind.
 pub(super) fn socket() -> rustix::io::Result<OwnedFd> {
@@ -46,24 +51,37 @@ pub(super) fn socket() -> rustix::io::Result<OwnedFd> {
 }
 
 impl Connection {
+    /// Connects; each message may take `limit`, and so may this.
+    ///
     /// # Errors
-    /// When nobody listens at `path`: `NOENT` or `CONNREFUSED`; else what the kernel says.
-    pub(super) fn to(path: &Path) -> rustix::io::Result<Self> {
-        let socket = socket()?;
-        rustix::net::connect(&socket, &SocketAddrUnix::new(path)?)?;
-        Ok(Self(socket))
+    /// When nobody listens at `path`: `NOENT` or `CONNREFUSED`; `AGAIN` when nobody takes the connection in time; else
+    /// what the kernel says.
+    pub(super) fn to(path: &Path, limit: Duration) -> rustix::io::Result<Self> {
+        let connection = Self::accepted(socket()?, limit);
+        let address = SocketAddrUnix::new(path)?;
+        connection.in_time(sockopt::Timeout::Send, || {
+            rustix::net::connect(&connection.socket, &address)
+        })?;
+        Ok(connection)
     }
 
-    pub(super) fn accepted(socket: OwnedFd) -> Self {
-        Self(socket)
+    /// One that was accepted; each message may take `limit`.
+    pub(super) fn accepted(socket: OwnedFd, limit: Duration) -> Self {
+        Self { socket, limit }
     }
 
-    /// Sets how long each message may take, and looks who is on the other side.
+    /// The same, with another limit for each message.
+    pub(super) fn within(self, limit: Duration) -> Self {
+        Self { limit, ..self }
+    }
+
+    /// Looks who is on the other side.
     ///
     /// # Errors
     /// When that is another user.
-    pub(super) fn trusted(self, limit: Duration) -> anyhow::Result<Self> {
-        let peer = sockopt::socket_peercred(&self.0).context("can't ask who the other side is")?;
+    pub(super) fn trusted(self) -> anyhow::Result<Self> {
+        let peer =
+            sockopt::socket_peercred(&self.socket).context("can't ask who the other side is")?;
         let own = rustix::process::geteuid();
         ensure!(
             peer.uid == own,
@@ -71,10 +89,27 @@ impl Connection {
             peer.uid.as_raw(),
             own.as_raw()
         );
-        for direction in [sockopt::Timeout::Recv, sockopt::Timeout::Send] {
-            sockopt::set_socket_timeout(&self.0, direction, Some(limit))?;
-        }
         Ok(self)
+    }
+
+    /// Does what waits for the other side, again after each signal, until the time is over.
+    fn in_time<T>(
+        &self,
+        direction: sockopt::Timeout,
+        mut call: impl FnMut() -> rustix::io::Result<T>,
+    ) -> rustix::io::Result<T> {
+        let deadline = Instant::now() + self.limit;
+        loop {
+            // None at all would be no limit.
+            let left = deadline.saturating_duration_since(Instant::now());
+            let left = left.max(Duration::from_millis(1));
+            sockopt::set_socket_timeout(&self.socket, direction, Some(left))?;
+            match call() {
+                // A call with a time limit is not begun again by the system (signal(7)).
+                Err(Errno::INTR) if Instant::now() < deadline => {}
+                done => return done,
+            }
+        }
     }
 
     pub(super) fn say(&self, text: &str) -> anyhow::Result<()> {
@@ -90,7 +125,10 @@ impl Connection {
         }
         let bytes = [IoSlice::new(text.as_bytes())];
         // A side that has gone is an error and not a signal.
-        let sent = rustix::net::sendmsg(&self.0, &bytes, &mut beside, SendFlags::NOSIGNAL)?;
+        let flags = SendFlags::NOSIGNAL;
+        let sent = self.in_time(sockopt::Timeout::Send, || {
+            rustix::net::sendmsg(&self.socket, &bytes, &mut beside, flags)
+        })?;
         ensure!(sent == text.len(), "a message was cut");
         Ok(())
     }
@@ -102,8 +140,10 @@ impl Connection {
         let mut beside = RecvAncillaryBuffer::new(&mut space);
         let flags = RecvFlags::CMSG_CLOEXEC;
         let mut into = [IoSliceMut::new(&mut bytes)];
-        let got = rustix::net::recvmsg(&self.0, &mut into, &mut beside, flags)
-            .context("the other side says nothing")?;
+        let got = self.in_time(sockopt::Timeout::Recv, || {
+            rustix::net::recvmsg(&self.socket, &mut into, &mut beside, flags)
+        });
+        let got = got.context("the other side says nothing")?;
         let sockets = beside
             .drain()
             .filter_map(|message| match message {
@@ -144,8 +184,8 @@ impl Connection {
         self.say(END)
     }
 
+    /// What comes behind the first message.
     pub(super) fn take_sockets(&self) -> anyhow::Result<Vec<Handed>> {
-        self.expect(HELLO)?;
         let mut all = Vec::new();
         loop {
             let (text, sockets) = self.hear()?;

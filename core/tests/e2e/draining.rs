@@ -7,10 +7,11 @@ use std::time::{Duration, Instant};
 use crate::support::client::{Connection, get};
 use crate::support::http2::{Client, request};
 use crate::support::launch::{Builder, serving};
-use crate::support::load::{Load, Until};
+use crate::support::load::{Both, Load, Until};
 use crate::support::proxy::Proxy;
-use crate::support::upstream::{Action, Upstream, ok};
+use crate::support::upstream::{Upstream, ok};
 use crate::support::wait::{Gate, SOON, until};
+use crate::support::websocket;
 
 const ROUTES: &str = r#"route("/{*rest}").to("web");"#;
 
@@ -103,10 +104,7 @@ fn during_the_delay_nothing_fails() {
     let until = Until::Elapsed(Duration::from_secs(seconds));
     proxy.signal("TERM");
     proxy.log.wait("shutting down", SOON);
-    let kept = Load::start(proxy.address(), "/x", 8, until);
-    let fresh = Load::on_new_connections(proxy.address(), "/x", 8, until);
-    kept.finish().assert_all_ok();
-    fresh.finish().assert_all_ok();
+    Both::start(proxy.address(), until).finish_all_ok();
     assert!(proxy.running());
     proxy.signal("INT");
     assert_eq!(proxy.wait_exit(AT_ONCE).0.code(), Some(0));
@@ -222,41 +220,19 @@ fn what_a_slow_client_of_http2_has_not_read_yet_is_sent() {
 
 #[test]
 fn a_websocket_goes_on_until_the_drain_is_over() {
-    let web = Upstream::start(|_| {
-        Action::Write(Box::new(|stream| {
-            stream.write_all(
-                b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n",
-            )?;
-            let mut buffer = [0; 64];
-            loop {
-                match stream.read(&mut buffer)? {
-                    0 => return Ok(()),
-                    length => stream.write_all(&buffer[..length])?,
-                }
-            }
-        }))
-    });
+    let web = websocket::echo();
     let drain = Duration::from_secs(3);
     let mut proxy = plain(&web)
         .settings("[server.shutdown]\ndrain = \"3s\"")
         .start();
-    let open = |proxy: &Proxy| {
-        let mut socket = Connection::open(proxy.address()).unwrap();
-        let upgrade = get("/socket")
-            .header("Connection", "Upgrade")
-            .header("Upgrade", "websocket");
-        assert_eq!(socket.send(&upgrade).unwrap().status, 101);
-        socket
-    };
-    let mut stays = open(&proxy);
+    let mut stays = websocket::open(proxy.address());
     let begin = Instant::now();
     proxy.signal("TERM");
     let address = proxy.address();
     until("the listener to close", SOON, || {
         TcpStream::connect(address).is_err()
     });
-    stays.write(b"hello").unwrap();
-    assert_eq!(stays.read_until(b"hello"), b"hello");
+    websocket::echoes(&mut stays, b"hello");
     let (status, _) = proxy.wait_exit(drain + AT_ONCE);
     assert_eq!(status.code(), Some(0));
     assert!(begin.elapsed() >= drain, "{:?}", begin.elapsed());
@@ -265,7 +241,7 @@ fn a_websocket_goes_on_until_the_drain_is_over() {
 
     // One that ends by itself is not waited for any longer.
     let mut proxy = plain(&web).start();
-    let ends = open(&proxy);
+    let ends = websocket::open(proxy.address());
     proxy.signal("TERM");
     proxy.log.wait("shutting down", SOON);
     drop(ends);

@@ -1,8 +1,12 @@
 //! What the proxy takes from and adds to the headers on the way through.
 
+use std::io::{Read as _, Write as _};
+use std::net::{Shutdown, TcpStream};
+
 use crate::support::client::{Connection, get, post, request};
 use crate::support::launch::serving;
-use crate::support::upstream::{Upstream, answer};
+use crate::support::upstream::{Upstream, answer, ok};
+use crate::support::wait::{Gate, SOON, until};
 
 const ROUTES: &str = r#"
     route("/{*rest}").on_request(mark).to("web");
@@ -165,4 +169,37 @@ fn what_a_client_claims_with_underscores_goes_too() {
         assert_eq!(seen.headers(gone), Vec::<String>::new(), "{gone}");
     }
     assert_eq!(seen.headers("x_other"), ["1"]);
+}
+
+/// TCP doesn't tell a client that only has nothing more to say from one that has closed both sides.
+#[test]
+fn a_client_that_closes_its_side_has_left() {
+    let gate = Gate::new();
+    let held = gate.clone();
+    let web = Upstream::start(move |_| {
+        held.pass(2 * SOON);
+        ok("late")
+    });
+    let proxy = serving(r#"route("/own").respond(200, "own"); route("/{*rest}").to("web");"#)
+        .pool("web", web.address())
+        .start();
+    let ask = |target: &str| {
+        let mut stream = TcpStream::connect(proxy.address()).unwrap();
+        stream.set_read_timeout(Some(SOON)).unwrap();
+        stream.write_all(&get(target).bytes()).unwrap();
+        stream.shutdown(Shutdown::Write).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    let own = ask("/own");
+    assert!(
+        own.starts_with("HTTP/1.1 200 ") && own.ends_with("own"),
+        "{own}"
+    );
+    assert_eq!(ask("/x"), "");
+    until("it to be counted", SOON, || {
+        proxy.metric("requests_total", &[("status", "499")]) == 1.0
+    });
+    gate.open();
 }

@@ -1,7 +1,7 @@
 //! Requests that no proxy should pass on: refused with a 4xx, and nothing of them reaches the
 //! upstream. The bytes are those measured against other proxies.
 
-use crate::support::client::{exchange, get};
+use crate::support::client::{Connection, exchange, get, post};
 use crate::support::launch::serving;
 use crate::support::upstream::Upstream;
 
@@ -236,4 +236,32 @@ fn a_raw_space_arrives_encoded() {
     let status = exchange(proxy.address(), raw).map(|response| response.status);
     assert_eq!(status, Some(200));
     assert_eq!(web.only_request().target(), "/a%20b");
+}
+
+/// RFC 9112 section 2.2.
+#[test]
+fn empty_lines_before_a_request_are_ignored() {
+    let web = Upstream::fixed("upstream");
+    let proxy = serving(r#"route("/{*rest}").to("web");"#)
+        .pool("web", web.address())
+        .start();
+    let mut connection = Connection::open(proxy.address()).unwrap();
+    let one = [&b"\r\n"[..], &post("/x", "body").bytes()].concat();
+    for _ in 0..3 {
+        connection.write(&one).unwrap();
+        assert_eq!(connection.read_response("POST").unwrap().status, 200);
+    }
+    // In a packet of its own.
+    connection.write(b"\r\n").unwrap();
+    assert_eq!(connection.send(&get("/x")).unwrap().status, 200);
+    let status = |empty: &str| {
+        let raw = [empty.as_bytes(), &get("/x").bytes()].concat();
+        exchange(proxy.address(), &raw).map(|response| response.status)
+    };
+    assert_eq!(status("\r\n\r\n"), Some(200));
+    assert_eq!(web.hits(), 5);
+    for odd in ["\n", "\r", "\r\n\n", "\r\n\r\n\r\n", "\r\n \r\n"] {
+        assert_eq!(status(odd), Some(400), "{odd:?}");
+    }
+    assert_eq!(web.hits(), 5);
 }

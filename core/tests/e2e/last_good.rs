@@ -1,12 +1,13 @@
 //! `--last-good`: a start at which the files are refused serves what worked before.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use tempfile::TempDir;
 
-use crate::support::command::{Folder, edgewright};
+use crate::support::command::{Finished, Folder, edgewright};
 use crate::support::launch::serving;
 use crate::support::proxy::Proxy;
 use crate::support::wait::{SOON, until};
@@ -107,21 +108,117 @@ fn the_same_files_again_end_it_too() {
 fn a_copy_that_was_changed_is_refused() {
     let kept = TempDir::new().unwrap();
     let proxy = good(kept.path());
-    fs::write(proxy.file("routes.rhai"), BAD).unwrap();
     let program = current(kept.path()).join("files/routes.rhai");
     fs::write(program, "route(\"/\").respond(200, \"evil\");").unwrap();
-    let ended = edgewright([
-        "run".as_ref(),
-        proxy.folder().as_os_str(),
-        "--last-good".as_ref(),
-        kept.path().as_os_str(),
-    ]);
+    let ended = start_with_bad_files(&proxy, kept.path());
     assert_eq!(ended.code, Some(1), "{ended:?}");
     assert!(ended.text().contains("routes.rhai:1:"), "{ended:?}");
     assert!(
         ended.text().contains("routes.rhai has changed"),
         "{ended:?}"
     );
+}
+
+/// `run` with bad files and what was kept.
+fn start_with_bad_files(proxy: &Proxy, kept: &Path) -> Finished {
+    fs::write(proxy.file("routes.rhai"), BAD).unwrap();
+    edgewright([
+        "run".as_ref(),
+        proxy.folder().as_os_str(),
+        "--last-good".as_ref(),
+        kept.as_os_str(),
+    ])
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::symlink_metadata(path).unwrap().permissions().mode() & 0o7777
+}
+
+fn allow(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+/// As an emptyDir is that has a group of its own (fsGroup).
+#[test]
+fn a_folder_that_is_open_to_others_holds_one_that_is_not() {
+    let kept = TempDir::new().unwrap();
+    allow(kept.path(), 0o2777);
+    let mut proxy = good(kept.path());
+    let own = kept.path().join("edgewright-last-good");
+    assert_eq!(mode(&own), 0o700);
+    assert_eq!(mode(&own.join("lock")), 0o600);
+    fs::write(proxy.file("routes.rhai"), BAD).unwrap();
+    proxy.start_again();
+    assert_eq!(proxy.text("/"), "hello anna s3cret");
+    assert_eq!(proxy.log.count("others could write"), 0);
+}
+
+/// What lies there may be a whole copy that fits its own hashes, made by anybody.
+#[test]
+fn what_others_could_write_is_not_believed() {
+    let kept = TempDir::new().unwrap();
+    let mut proxy = good(kept.path());
+    let own = kept.path().join("edgewright-last-good");
+    for open in [0o770, 0o702] {
+        allow(&own, open);
+        let ended = start_with_bad_files(&proxy, kept.path());
+        assert_eq!(ended.code, Some(1), "{ended:?}");
+        assert!(ended.text().contains("others could write to"), "{ended:?}");
+        assert!(ended.text().contains("there is no copy"), "{ended:?}");
+        assert_eq!(mode(&own), 0o700);
+        // It is kept anew.
+        fs::write(proxy.file("routes.rhai"), GOOD).unwrap();
+        proxy.start_again();
+        assert!(current(kept.path()).join("files/routes.rhai").exists());
+    }
+}
+
+#[test]
+fn nothing_leads_out_of_the_folder_or_makes_the_start_wait() {
+    type Damage = fn(&Path, &Path);
+    fn replace(path: &Path, make: &[&str]) {
+        fs::remove_file(path).unwrap();
+        let made = Command::new(make[0]).args(&make[1..]).arg(path).status();
+        assert!(made.unwrap().success());
+    }
+    let damages: [(&str, Damage); 6] = [
+        ("which is no copy", |own, _| {
+            let name = fs::read_link(own.join("current")).unwrap();
+            let elsewhere = own.parent().unwrap().join("copy-elsewhere");
+            fs::rename(own.join(name), &elsewhere).unwrap();
+            let target = elsewhere.to_str().unwrap();
+            replace(&own.join("current"), &["ln", "-s", target]);
+        }),
+        ("is damaged", |own, copy| {
+            let elsewhere = own.parent().unwrap().join("copy-elsewhere");
+            fs::rename(copy, &elsewhere).unwrap();
+            symlink(&elsewhere, copy).unwrap();
+        }),
+        ("routes.rhai", |own, copy| {
+            let file = copy.join("files/routes.rhai");
+            let elsewhere = own.parent().unwrap().join("routes.rhai");
+            fs::copy(&file, &elsewhere).unwrap();
+            replace(&file, &["ln", "-s", elsewhere.to_str().unwrap()]);
+        }),
+        ("no regular file", |_, copy| {
+            replace(&copy.join("files/routes.rhai"), &["mkfifo"]);
+        }),
+        ("no regular file", |_, copy| {
+            replace(&copy.join("manifest"), &["mkfifo"]);
+        }),
+        ("can't write to", |own, _| {
+            replace(&own.join("lock"), &["mkfifo"]);
+        }),
+    ];
+    for (expected, damage) in damages {
+        let kept = TempDir::new().unwrap();
+        let proxy = good(kept.path());
+        let copy = current(kept.path());
+        damage(&kept.path().join("edgewright-last-good"), &copy);
+        let ended = start_with_bad_files(&proxy, kept.path());
+        assert!(matches!(ended.code, Some(1 | 2)), "{ended:?}");
+        assert!(ended.text().contains(expected), "{expected}: {ended:?}");
+    }
 }
 
 #[test]

@@ -223,6 +223,11 @@ fn workers(proxy: &Proxy) -> usize {
         .count()
 }
 
+/// A thread that a worker starts has its name for a moment.
+fn has_two_workers(proxy: &Proxy) {
+    until("two workers", SOON, || workers(proxy) == 2);
+}
+
 #[test]
 fn what_waits_for_a_restart_is_told_once_and_all_the_rest_is_in_force() {
     let (old, new) = (Upstream::fixed("old"), Upstream::fixed("new"));
@@ -231,7 +236,7 @@ fn what_waits_for_a_restart_is_told_once_and_all_the_rest_is_in_force() {
         .settings("[server]\nthreads = 2\n[limits]\nrequest_headers = 50")
         .listener("http2 = true")
         .start();
-    assert_eq!(workers(&proxy), 2);
+    has_two_workers(&proxy);
     let before = proxy.settings().to_owned();
     let after = before
         .replace(&old.address().to_string(), &new.address().to_string())
@@ -249,7 +254,7 @@ fn what_waits_for_a_restart_is_told_once_and_all_the_rest_is_in_force() {
     ];
     assert_eq!(status["restart_required"], serde_json::json!(waiting));
     assert_eq!(status["threads"], 2);
-    assert_eq!(workers(&proxy), 2);
+    has_two_workers(&proxy);
     assert_eq!(proxy.text("/up/x"), "new");
     // Of HTTP/1.1 the new limit holds.
     let four = get("/version")

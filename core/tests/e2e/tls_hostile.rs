@@ -67,6 +67,82 @@ fn what_is_no_handshake_is_closed_and_counted() {
     );
 }
 
+/// The TLS and HTTP stacks warn of what is odd in a message, each time: whoever likes could fill the disk.
+#[test]
+fn clients_do_not_fill_the_log() {
+    let own = Authority::new("of the test").issue(&["a.test"]);
+    let routes = "route(\"/\").respond(200, \"ok\");";
+    let tls = serving(routes)
+        .settings("[limits]\ntls_handshake_timeout = \"1s\"")
+        .listener("[listeners.tls]\ncertificates = [{ cert = \"0.crt\", key = \"0.key\" }]")
+        .file("0.crt", &own.chain)
+        .file("0.key", &own.key)
+        .start();
+    // A handshake that begins with what only a server says, and one that asks for an address as a name.
+    let wrong: &[u8] = &[22, 3, 1, 0, 4, 2, 0, 0, 0];
+    for bytes in [wrong.to_vec(), hello_for("127.0.0.1")] {
+        let mut connection = Connection::open(tls.address()).unwrap();
+        connection.write(&bytes).unwrap();
+        assert!(connection.closed_within(SOON));
+    }
+    let plain = serving(routes).listener("http2 = true").start();
+    // SETTINGS, an answer to a PING that nobody has sent, and a frame that is too long.
+    let mut connection = Connection::open(plain.address()).unwrap();
+    connection
+        .write(
+            b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00\
+              \x00\x00\x08\x06\x01\x00\x00\x00\x0012345678\xff\xff\xff\x00\x00\x00\x00\x00\x00",
+        )
+        .unwrap();
+    assert!(connection.closed_within(SOON));
+    // A preface with something else behind it.
+    let mut connection = Connection::open(plain.address()).unwrap();
+    connection
+        .write(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\nnothing of the kind at all")
+        .unwrap();
+    assert!(connection.closed_within(SOON));
+    for proxy in [tls, plain] {
+        // Lines are written in their order.
+        proxy.signal("HUP");
+        proxy.log.wait("reload: nothing changed", SOON);
+        let text = proxy.log.text();
+        let told = text.lines().filter(|line| {
+            [" WARN ", " ERROR "]
+                .iter()
+                .any(|level| line.contains(level))
+        });
+        assert_eq!(told.count(), 0, "{text}");
+    }
+}
+
+/// A ClientHello of TLS 1.2 that asks for this name.
+fn hello_for(name: &str) -> Vec<u8> {
+    fn sized(length: usize, bytes: &[u8]) -> Vec<u8> {
+        let size = bytes.len().to_be_bytes();
+        [&size[size.len() - length..], bytes].concat()
+    }
+    let server_name = sized(2, &[&[0], &*sized(2, name.as_bytes())].concat());
+    let extensions = [
+        &[0, 0][..],
+        &sized(2, &server_name),
+        // P-256, and ECDSA with it.
+        &[0, 10, 0, 4, 0, 2, 0, 23],
+        &[0, 13, 0, 4, 0, 2, 4, 3],
+    ]
+    .concat();
+    let body = [
+        &[3, 3][..],
+        &[7; 32],
+        &[0],
+        &sized(2, &[0xc0, 0x2b]),
+        &[1, 0],
+        &sized(2, &extensions),
+    ]
+    .concat();
+    let message = [&[1], &*sized(3, &body)].concat();
+    [&[22, 3, 1], &*sized(2, &message)].concat()
+}
+
 #[test]
 fn a_connection_that_ends_in_the_handshake_is_one_that_was_cut_and_an_empty_one_is_no_news() {
     let proxy = listening("");

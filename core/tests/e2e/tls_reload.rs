@@ -135,7 +135,16 @@ fn a_pair_that_does_not_fit_keeps_the_one_before_and_holds_nothing_else_up() {
         "{line}"
     );
     assert!(line.contains("the key is not that of"), "{line}");
+    // Who looks at the last line hears of it too.
+    let line = proxy.log.wait("reloaded revision=", SOON);
+    let unused = "certificate not used: 0.crt: the one before goes on";
+    assert!(line.ends_with(unused) && line.contains(" WARN "), "{line}");
     let status = proxy.status();
+    let unused = &status["last_attempt"]["changes"]["unused"];
+    assert_eq!(
+        unused,
+        &serde_json::json!(["0.crt: the one before goes on"])
+    );
     let error = status["certificates"][0]["error"].as_str().unwrap();
     assert!(error.starts_with("edgewright.toml:"), "{error}");
     let check = edgewright(["check".as_ref(), proxy.folder()]);
@@ -153,6 +162,13 @@ fn a_pair_that_does_not_fit_keeps_the_one_before_and_holds_nothing_else_up() {
     });
     assert_eq!(failed(&proxy, "0.crt"), 0.0);
     assert_eq!(edgewright(["check".as_ref(), proxy.folder()]).code, Some(0));
+    until("a line without that", SOON, || {
+        let text = proxy.log.text();
+        let last = text
+            .lines()
+            .rfind(|line| line.contains("reloaded revision="));
+        last.is_some_and(|line| !line.contains("not used"))
+    });
 }
 
 #[test]

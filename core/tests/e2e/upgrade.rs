@@ -1,19 +1,21 @@
 //! `--upgrade` and SIGQUIT: another process takes over, and nobody notices.
 
 use std::io::{Read as _, Write as _};
-use std::net::TcpStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use rustix::net::SocketType;
+use socket2::{Domain, SockAddr, Socket, Type};
 use tempfile::TempDir;
 
-use crate::support::client::{Connection, get};
+use crate::support::client::get;
 use crate::support::command::{Folder, edgewright};
 use crate::support::launch::{Builder, serving};
-use crate::support::load::{Load, Until};
+use crate::support::load::{Both, Until};
 use crate::support::proxy::Proxy;
-use crate::support::upstream::{Action, Upstream, ok};
+use crate::support::upstream::{Upstream, ok};
 use crate::support::wait::{Gate, SOON, until};
+use crate::support::websocket;
 
 const ROUTES: &str = r#"route("/{*rest}").to("web");"#;
 
@@ -69,8 +71,7 @@ fn no_request_fails_while_processes_take_over_from_each_other() {
     let mut old = room.serving(&web, "threads = 2").start();
     let address = old.address();
     let forever = Until::Elapsed(Duration::from_secs(600));
-    let kept = Load::start(address, "/kept", 8, forever);
-    let fresh = Load::on_new_connections(address, "/fresh", 8, forever);
+    let load = Both::start(address, forever);
     web.wait_hits(200, SOON);
     for threads in [1, 3].into_iter().cycle().take(if soak { 20 } else { 2 }) {
         let wanted = format!("threads = {threads}");
@@ -91,10 +92,8 @@ fn no_request_fails_while_processes_take_over_from_each_other() {
             assert_eq!(old.text("/x"), "ok");
         }
     }
-    kept.stop();
-    fresh.stop();
-    kept.finish().assert_all_ok();
-    fresh.finish().assert_all_ok();
+    load.stop();
+    load.finish_all_ok();
     assert!(!room.socket().exists());
 }
 
@@ -155,6 +154,62 @@ fn a_successor_that_dies_changes_nothing() {
     assert_eq!(new.text("/x"), "ok");
 }
 
+/// One of the kind that both sides meet at.
+fn unix_socket() -> Socket {
+    let kind = SocketType::SEQPACKET.as_raw().cast_signed();
+    Socket::new(Domain::UNIX, Type::from(kind), None).unwrap()
+}
+
+/// A signal that comes while one side waits for the other is no failure. The successor is played by the test, as a real one
+/// is too fast.
+#[test]
+fn a_signal_does_not_break_the_hand_over() {
+    let web = Upstream::fixed("ok");
+    let room = Room::new();
+    let mut old = room.serving(&web, "").start();
+    let waiting = unix_socket();
+    let place = SockAddr::unix(room.socket()).unwrap();
+    waiting.bind(&place).unwrap();
+    waiting.listen(1).unwrap();
+    old.signal("QUIT");
+    let (mut connection, _) = waiting.accept().unwrap();
+    connection.set_read_timeout(Some(SOON)).unwrap();
+    let mut message = [0; 8192];
+    while {
+        let length = connection.read(&mut message).unwrap();
+        assert!(length > 0, "{}", old.log.text());
+        &message[..length] != b"end"
+    } {}
+    // It waits for the answer now, and is interrupted more than once.
+    for reloads in 1..=3 {
+        old.signal("HUP");
+        until("the signal to be heard", SOON, || {
+            old.log.count("reload: nothing changed") == reloads
+        });
+    }
+    connection.write_all(b"ready").unwrap();
+    let length = connection.read(&mut message).unwrap();
+    assert_eq!(&message[..length], b"go", "{}", old.log.text());
+    assert_eq!(old.wait_exit(AT_ONCE).0.code(), Some(0));
+}
+
+/// Who has only connected doesn't keep others from handing over.
+#[test]
+fn a_silent_client_does_not_block_the_hand_over() {
+    let web = Upstream::fixed("ok");
+    let room = Room::new();
+    let mut old = room.serving(&web, "").start();
+    let new = successor(&old);
+    let silent = unix_socket();
+    silent
+        .connect(&SockAddr::unix(room.socket()).unwrap())
+        .unwrap();
+    handed_over(&mut old, &new);
+    assert!(new.log.text().contains("upgrade: not handed over"));
+    assert_eq!(old.wait_exit(AT_ONCE).0.code(), Some(0));
+    assert_eq!(new.text("/x"), "ok");
+}
+
 #[test]
 fn without_a_successor_sigquit_ends_the_process() {
     let web = Upstream::fixed("ok");
@@ -188,31 +243,15 @@ fn a_websocket_and_a_kept_connection_live_through_it() {
         if seen.target() != "/socket" {
             return ok("ok");
         }
-        Action::Write(Box::new(|stream: &mut TcpStream| {
-            stream.write_all(
-                b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n",
-            )?;
-            let mut buffer = [0; 64];
-            loop {
-                match stream.read(&mut buffer)? {
-                    0 => return Ok(()),
-                    length => stream.write_all(&buffer[..length])?,
-                }
-            }
-        }))
+        websocket::echo_action()
     });
     let room = Room::new();
     let mut old = room.serving(&web, "").start();
-    let mut socket = Connection::open(old.address()).unwrap();
-    let upgrade = get("/socket")
-        .header("Connection", "Upgrade")
-        .header("Upgrade", "websocket");
-    assert_eq!(socket.send(&upgrade).unwrap().status, 101);
+    let mut socket = websocket::open(old.address());
     let new = successor(&old);
     handed_over(&mut old, &new);
     for _ in 0..3 {
-        socket.write(b"hello").unwrap();
-        assert_eq!(socket.read_until(b"hello"), b"hello");
+        websocket::echoes(&mut socket, b"hello");
         assert_eq!(new.text("/x"), "ok");
     }
     assert!(old.running());

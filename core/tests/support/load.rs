@@ -95,6 +95,34 @@ impl Load {
     }
 }
 
+/// Two loads at once: one on connections that are kept, one on a new one for each request.
+pub struct Both {
+    kept: Load,
+    fresh: Load,
+}
+
+impl Both {
+    /// Starts eight connections of each.
+    pub fn start(to: SocketAddr, until: Until) -> Self {
+        Self {
+            kept: Load::start(to, "/kept", 8, until),
+            fresh: Load::on_new_connections(to, "/fresh", 8, until),
+        }
+    }
+
+    /// Ends both early: no further requests.
+    pub fn stop(&self) {
+        self.kept.stop();
+        self.fresh.stop();
+    }
+
+    /// Panics unless all were answered with 200.
+    pub fn finish_all_ok(self) {
+        self.kept.finish().assert_all_ok();
+        self.fresh.finish().assert_all_ok();
+    }
+}
+
 /// [`Load::start`] and [`Load::finish`].
 pub fn load(to: SocketAddr, target: &str, connections: usize, until: Until) -> Report {
     Load::start(to, target, connections, until).finish()

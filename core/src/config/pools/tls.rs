@@ -61,6 +61,13 @@ impl Tls {
         self.identity.as_ref()
     }
 
+    /// When the certificate of the proxy itself ends to count.
+    #[must_use]
+    pub fn expires(&self) -> Option<SystemTime> {
+        let identity = self.identity.as_ref()?;
+        Some(Validity::of(identity.leaf()).until)
+    }
+
     /// A number that differs where anything in it does. Connections that were made with other settings,
     /// or with files that have changed since, must not be used for these.
     #[must_use]

@@ -5,6 +5,7 @@ mod failures;
 mod health;
 mod listener_tls;
 mod loading;
+mod mistakes;
 mod tls;
 mod values;
 

@@ -110,10 +110,11 @@ fn accepted(head: Head<'_>, parsed: &httparse::Request<'_, '_>, seen: Seen) {
 /// How many fields somebody sees who takes any line end for one; none of the lines goes on the one
 /// before, holds what ends a text, or has a space before its colon.
 fn lenient(raw: &[u8]) -> usize {
-    let mut lines = raw.split(|&byte| matches!(byte, b'\r' | b'\n'));
+    let lines = raw.split(|&byte| matches!(byte, b'\r' | b'\n'));
+    let mut lines = lines.filter(|line| !line.is_empty());
     let _request_line = lines.next();
     let mut count = 0;
-    for line in lines.filter(|line| !line.is_empty()) {
+    for line in lines {
         assert!(!line[0].is_ascii_whitespace() && !line.contains(&0));
         let colon = line.iter().position(|&byte| byte == b':');
         let name = &line[..colon.expect("a field has a colon")];
