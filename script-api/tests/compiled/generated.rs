@@ -22,7 +22,7 @@ fn either(a, b) { if type_of(a) == "string" { return b; } a }
 fn programs() -> u64 {
     match std::env::var("EDGEWRIGHT_SOAK") {
         Ok(_) => 40_000,
-        Err(_) => 1_500,
+        Err(_) => 400,
     }
 }
 

@@ -164,6 +164,9 @@ impl Generator {
     }
 
     fn condition(&mut self) -> String {
+        if self.random.u8(0..10) < 8 {
+            return self.truth();
+        }
         self.depth += 1;
         let condition = match self.random.u8(0..8) {
             0..=3 => {
@@ -200,9 +203,97 @@ impl Generator {
         format!("[{}]", items.join(", "))
     }
 
+    /// A number, whatever happens.
+    fn number(&mut self) -> String {
+        self.depth += 1;
+        let deep = self.depth > 5;
+        let number = match self.random.u8(if deep { 0..2 } else { 0..9 }) {
+            0 => self.random.i32(-9..100).to_string(),
+            1 => format!("\"{}\".len()", self.one_of(&TEXTS)),
+            2 | 3 => {
+                let operator = self.one_of(&["+", "-", "*"]);
+                format!("({} {operator} {})", self.number(), self.number())
+            }
+            4 => format!("double({})", self.number()),
+            5 => format!("(num({}) ?? {})", self.text(), self.number()),
+            6 => format!(
+                "[{}, {}][{}]",
+                self.number(),
+                self.number(),
+                self.random.u8(0..2)
+            ),
+            7 => {
+                let (condition, number) = (self.truth(), self.number());
+                format!("if {condition} {{ {number} }} else {{ {} }}", self.number())
+            }
+            _ => format!("#{{ a: {} }}.a", self.number()),
+        };
+        self.depth -= 1;
+        number
+    }
+
+    /// A text, whatever happens.
+    fn text(&mut self) -> String {
+        self.depth += 1;
+        let deep = self.depth > 5;
+        let text = match self.random.u8(if deep { 0..2 } else { 0..11 }) {
+            0 => format!("\"{}\"", self.one_of(&TEXTS)),
+            1 => format!("req.{}", self.one_of(&["path", "method", "host"])),
+            2 => format!("(req.header(\"x-number\") ?? {})", self.text()),
+            3 => format!("({} + {})", self.text(), self.text()),
+            4 => format!("`a ${{{}}} ${{{}}}`", self.text(), self.number()),
+            5 => format!("{}.to_upper()", self.text()),
+            6 => format!("(KEYS.get({}) ?? {})", self.text(), self.text()),
+            7 => format!("either({}, {})", self.text(), self.text()),
+            8 => format!("type_of({})", self.expression()),
+            9 => {
+                let (value, case) = (self.text(), self.one_of(&TEXTS));
+                let (one, other) = (self.text(), self.text());
+                format!("switch {value} {{ \"{case}\" => {one}, _ => {other} }}")
+            }
+            _ => format!("OPTIONS.b.{}", self.one_of(&["c", "c"])),
+        };
+        self.depth -= 1;
+        text
+    }
+
+    /// True or false, whatever happens.
+    fn truth(&mut self) -> String {
+        self.depth += 1;
+        let deep = self.depth > 5;
+        let truth = match self.random.u8(if deep { 0..1 } else { 0..8 }) {
+            0 => self.one_of(&["true", "false"]).to_owned(),
+            1 => {
+                let operator = self.one_of(&["==", "!=", "<", ">="]);
+                format!("({} {operator} {})", self.number(), self.number())
+            }
+            2 => format!("({} == {})", self.text(), self.text()),
+            3 => format!("{}.starts_with({})", self.text(), self.text()),
+            4 => format!(
+                "({} in {})",
+                self.text(),
+                self.one_of(&["NAMES", "\"web\"", "OPTIONS"])
+            ),
+            5 => format!("!{}", self.truth()),
+            6 => {
+                let operator = self.one_of(&["&&", "||"]);
+                format!("({} {operator} {})", self.truth(), self.truth())
+            }
+            _ => format!("({} == ())", self.expression()),
+        };
+        self.depth -= 1;
+        truth
+    }
+
     fn expression(&mut self) -> String {
         if self.depth > 4 {
             return self.leaf();
+        }
+        match self.random.u8(0..10) {
+            0..=2 => return self.number(),
+            3..=5 => return self.text(),
+            6 => return self.truth(),
+            _ => {}
         }
         self.depth += 1;
         let expression = match self.random.u8(0..22) {

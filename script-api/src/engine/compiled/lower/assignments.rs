@@ -24,6 +24,7 @@ struct Combined {
     /// The operator with `=`, and the one without, for types that only have that.
     whole: Native,
     builtin: Native,
+    plain_builtin: Native,
     plain: Native,
     operator: Operator,
     builtins: Rc<Engine>,
@@ -40,7 +41,9 @@ impl Assignment {
                 // Where Rhai's own come first, they were asked before.
                 whole: Native::new(whole, whole_hash, place)
                     .with_token((!fast).then_some(whole_token)),
-                plain: Native::new(plain, plain_hash, place).with_token(Some(plain_token)),
+                plain: Native::new(plain, plain_hash, place)
+                    .with_token((!fast).then_some(plain_token)),
+                plain_builtin: Native::new(plain, plain_hash, place),
                 builtin: Native::new(whole, whole_hash, place),
                 operator: Operator::of(plain),
                 builtins: lowering.builtins.clone(),
@@ -110,15 +113,31 @@ impl Combined {
         match whole {
             Ok(_) => {}
             Err(error) if is_missing(&error, self.syntax) => {
-                let called = self
-                    .plain
-                    .call(host, &mut [&mut *target, &mut value], true)?;
-                *target = called.value;
+                *target = self.plain(host, target, &mut value)?;
             }
             Err(error) => return Err(error.into()),
         }
         host.fits(target, root)?;
         Ok(())
+    }
+}
+
+impl Combined {
+    /// The operator without `=`. What is registered comes first, as in each call of a function.
+    fn plain(&self, host: &mut Host<'_>, target: &mut Dynamic, value: &mut Dynamic) -> Flow {
+        let mut operands = [target, value];
+        match self.plain.call(host, &mut operands, true) {
+            Ok(called) => Ok(called.value),
+            Err(error) if self.fast && is_missing(&error, self.plain.name()) => {
+                let builtin =
+                    self.plain_builtin
+                        .call_builtin(host, &self.builtins, &mut operands)?;
+                let value = builtin.ok_or(error)?;
+                host.fits(&value, self.plain.place())?;
+                Ok(value)
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 }
 
