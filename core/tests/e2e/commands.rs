@@ -46,6 +46,28 @@ fn check_takes_a_folder_a_toml_a_rhai_and_the_current_folder() {
 }
 
 #[test]
+fn check_says_how_each_hook_runs() {
+    let routes = "route(\"/\").respond(|req| respond(200, req.host));\n\
+                  route(\"/tries\").on_request(|req| {\n    \
+                  try { throw \"x\"; } catch { return respond(500); }\n}).respond(200, \"ok\");\n";
+    let verbose = |settings: &str| {
+        let folder = Folder::with(&[("routes.rhai", routes), ("edgewright.toml", settings)]);
+        let ended = edgewright(["check".as_ref(), "--verbose".as_ref(), folder.path()]);
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        ended.stdout
+    };
+    let told = verbose("");
+    assert!(told.contains("routes.rhai:1:13 respond: compiled\n"), "{told}");
+    assert!(
+        told.contains("on_request: interpreted: `try`, at routes.rhai:3:5, can't be compiled\n"),
+        "{told}"
+    );
+    let told = verbose("[script]\ncompile = false\n");
+    let off = "interpreted (`[script] compile` is false)\n";
+    assert_eq!(told.matches(off).count(), 2, "{told}");
+}
+
+#[test]
 fn check_can_answer_in_json() {
     let folder = Folder::with(&[(
         "routes.rhai",

@@ -11,15 +11,18 @@ use rhai::{
     AST, Caches, Dynamic, Engine, EvalAltResult, EvalContext, Expr, GlobalRuntimeState,
     ImmutableString, Module, OptimizationLevel, Position, Scope, ScriptFuncDef, Shared, StmtBlock,
 };
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 use super::{
+    attempt_api::AttemptHandle,
     comparisons,
-    compiled::{CompiledHook, Compiler, Way},
-    current,
+    compiled::{self, CompiledHook, Compiler, Way},
+    current::{self, Subject},
     failure::Failure,
     fetch_api, metric_api,
+    request_api::RequestHandle,
     resolver::{self, SharedConstants},
+    response_api::ResponseHandle,
     running::{Running, Said},
     sandbox, suspended,
 };
@@ -27,7 +30,8 @@ use crate::{
     diagnostic::Diagnostic,
     frozen::Closures,
     load::refuse_in_hooks,
-    program::{Hook, HookId, Program},
+    program::{Hook, HookId, HookKind, Program},
+    request::Request,
     syntax,
 };
 
@@ -109,7 +113,7 @@ impl Interpreter {
     /// Prepares a call of a hook, which begins when it is first resumed.
     ///
     /// # Errors
-    /// When there is no memory for its stack.
+    /// When the interpreter has to be made anew after a panic, and can't be.
     pub fn start<V: Said>(&mut self, hook: HookId) -> Result<Running<V>, Failure> {
         if self.state.is_broken.get() {
             let state = State::new(&self.program);
@@ -117,7 +121,7 @@ impl Interpreter {
                 .map_err(|error| Failure::misuse(&self.program.hook(hook).place, error.message))?;
             self.state = Rc::new(state);
         }
-        Running::new(&self.state, hook)
+        Ok(Running::new(&self.state, hook))
     }
 }
 
@@ -204,14 +208,44 @@ impl State {
         }
     }
 
-    /// Runs a hook in `frame` with `arguments` behind its captured values.
+    /// What a hook gives, when that shows from the request alone.
+    pub(super) fn quick(&self, hook: HookId, subject: &mut Subject<'_>) -> Option<Dynamic> {
+        let limits = &self.program.limits;
+        let hook = self.hooks[hook.0 as usize].compiled.as_ref()?;
+        let quick = hook.quick.as_ref()?;
+        if limits.operations < compiled::ENOUGH {
+            return None;
+        }
+        let request: &dyn Request = match subject {
+            Subject::Request(request) | Subject::Exchange(request, _) => &**request,
+            Subject::Nothing => return None,
+        };
+        quick.gives(request, limits.string).cloned()
+    }
+
+    /// What a hook is given.
+    fn arguments(&self, hook: HookId) -> Arguments {
+        let hook = self.program.hook(hook);
+        match hook.kind {
+            HookKind::OnResponse | HookKind::OnResponseBody | HookKind::OnLog => {
+                smallvec![Dynamic::from(RequestHandle), Dynamic::from(ResponseHandle)]
+            }
+            HookKind::To if hook.is_told_the_attempt => {
+                smallvec![Dynamic::from(RequestHandle), Dynamic::from(AttemptHandle)]
+            }
+            HookKind::Every => smallvec![],
+            _ => smallvec![Dynamic::from(RequestHandle)],
+        }
+    }
+
+    /// Runs a hook in `frame`.
     pub(super) fn run(
         &self,
         hook: HookId,
         frame: &mut Frame,
-        arguments: Arguments,
     ) -> Result<Dynamic, Box<EvalAltResult>> {
         let body = &self.hooks[hook.0 as usize];
+        let arguments = self.arguments(hook);
         let values = body.captures.iter().cloned().chain(arguments);
         if let Some(compiled) = &body.compiled {
             frame.locals.extend(values);

@@ -9,23 +9,19 @@ use std::{
 
 use corosensei::CoroutineResult;
 use rhai::{Dynamic, EvalAltResult};
-use smallvec::smallvec;
 
 use super::{
-    attempt_api::AttemptHandle,
     budget,
     coroutine::{Pause, Task, Wake},
     current::{self, Subject},
     failure::{Failure, FailureKind},
-    interpreter::{Arguments, Frame, State},
+    interpreter::{Frame, State},
     loads::Awaited,
-    request_api::RequestHandle,
-    response_api::ResponseHandle,
 };
 use crate::{
     outbound::{Outgoing, Reply},
     password::PasswordCheck,
-    program::{HookId, HookKind},
+    program::HookId,
 };
 
 /// What a hook did when it was resumed.
@@ -65,14 +61,13 @@ pub struct Running<V> {
     form: Form,
     state: Rc<State>,
     hook: HookId,
-    has_begun: bool,
     said: PhantomData<fn() -> V>,
 }
 
 /// What runs a call.
 enum Form {
-    /// It runs on the stack of who resumes it, in one go: it is short, and waits for nothing.
-    Straight(Box<Frame>, Arguments),
+    /// It has not begun.
+    New,
     /// It runs on a stack of its own, where it can be suspended.
     Task(Task<Done>),
     /// It has ended.
@@ -83,38 +78,13 @@ enum Form {
 type Done = (Box<Frame>, Result<Dynamic, Box<EvalAltResult>>);
 
 impl<V: Said> Running<V> {
-    pub(super) fn new(state: &Rc<State>, hook: HookId) -> Result<Self, Failure> {
-        let arguments: Arguments = match state.program.hook(hook).kind {
-            HookKind::OnResponse | HookKind::OnResponseBody | HookKind::OnLog => {
-                smallvec![Dynamic::from(RequestHandle), Dynamic::from(ResponseHandle)]
-            }
-            HookKind::To if state.program.hook(hook).is_told_the_attempt => {
-                smallvec![Dynamic::from(RequestHandle), Dynamic::from(AttemptHandle)]
-            }
-            HookKind::Every => smallvec![],
-            _ => smallvec![Dynamic::from(RequestHandle)],
-        };
-        let mut frame = state.take_frame();
-        let form = if state.needs_stack(hook) {
-            let runs = state.clone();
-            let task = Task::new(move || {
-                let ended = runs.run(hook, &mut frame, arguments);
-                (frame, ended)
-            });
-            Form::Task(task.map_err(|error: io::Error| {
-                let place = &state.program.hook(hook).place;
-                Failure::misuse(place, format!("no stack for the hook: {error}"))
-            })?)
-        } else {
-            Form::Straight(frame, arguments)
-        };
-        Ok(Self {
-            form,
+    pub(super) fn new(state: &Rc<State>, hook: HookId) -> Self {
+        Self {
+            form: Form::New,
             state: state.clone(),
             hook,
-            has_begun: false,
             said: PhantomData,
-        })
+        }
     }
 
     /// Begins it, or goes on after a [`Step::Turn`] or [`Step::Load`]. The subject is the same each
@@ -133,8 +103,13 @@ impl<V: Said> Running<V> {
         self.go(subject, Wake::Verified(right))
     }
 
-    fn go(&mut self, subject: Subject<'_>, wake: Wake) -> Step<V> {
-        if !std::mem::replace(&mut self.has_begun, true) {
+    fn go(&mut self, mut subject: Subject<'_>, wake: Wake) -> Step<V> {
+        if matches!(self.form, Form::New) {
+            if let Some(value) = self.state.quick(self.hook, &mut subject) {
+                self.form = Form::Ended;
+                current::begin(self.state.program.hook(self.hook).kind);
+                return Step::Ended(self.say(value));
+            }
             let program = &self.state.program;
             current::begin(program.hook(self.hook).kind);
             budget::start(&program.limits);
@@ -142,6 +117,14 @@ impl<V: Said> Running<V> {
         let ran = catch_unwind(AssertUnwindSafe(|| {
             subject.during(|| self.form.resume(wake, &self.state, self.hook))
         }));
+        let ran = match ran {
+            Ok(Err(error)) => {
+                let failed = self.failed(&format!("no stack for the hook: {error}"));
+                return Step::Ended(Err(failed));
+            }
+            Ok(Ok(ran)) => Ok(ran),
+            Err(panic) => Err(panic),
+        };
         let (frame, value) = match ran {
             Ok(Some(CoroutineResult::Return(done))) => done,
             Ok(Some(CoroutineResult::Yield(pause))) => {
@@ -174,6 +157,10 @@ impl<V: Said> Running<V> {
         if let Some(failure) = Failure::exhausted(place) {
             return Err(failure);
         }
+        self.say(value)
+    }
+
+    fn say(&self, value: Dynamic) -> Result<V, Failure> {
         let ended = Ended {
             state: &self.state,
             hook: self.hook,
@@ -188,22 +175,35 @@ impl<V: Said> Running<V> {
 
 impl Form {
     /// Runs it until it stops or ends. `None` when it has already ended.
+    ///
+    /// # Errors
+    /// When the system gives no stack.
     fn resume(
         &mut self,
         wake: Wake,
-        state: &State,
+        state: &Rc<State>,
         hook: HookId,
-    ) -> Option<CoroutineResult<Pause, Done>> {
-        if let Self::Task(task) = self {
-            return task.resume(wake);
+    ) -> io::Result<Option<CoroutineResult<Pause, Done>>> {
+        match self {
+            Self::Task(task) => return Ok(task.resume(wake)),
+            Self::Ended => return Ok(None),
+            Self::New => {}
         }
-        match std::mem::replace(self, Self::Ended) {
-            Self::Straight(mut frame, arguments) => {
-                let ended = state.run(hook, &mut frame, arguments);
-                Some(CoroutineResult::Return((frame, ended)))
-            }
-            Self::Task(_) | Self::Ended => None,
+        let mut frame = state.take_frame();
+        if state.needs_stack(hook) {
+            let runs = state.clone();
+            let mut task = Task::new(move || {
+                let ended = runs.run(hook, &mut frame);
+                (frame, ended)
+            })?;
+            let ran = task.resume(wake);
+            *self = Self::Task(task);
+            return Ok(ran);
         }
+        // It runs on the stack of who resumes it, in one go: it is short, and waits for nothing.
+        *self = Self::Ended;
+        let ended = state.run(hook, &mut frame);
+        Ok(Some(CoroutineResult::Return((frame, ended))))
     }
 }
 

@@ -46,6 +46,18 @@ const BODIES: &[&str] = &[
     "let x = 1; let y = if x == 1 { \"one\" } else { \"other\" }; req.set(\"v\", y);",
     "let x = (); req.set(\"v\", x ?? 5); req.set(\"w\", x ?? req.header(\"none\") ?? \"end\");",
     "let x = !true; req.set(\"v\", x); let y = 5; req.set(\"w\", !y);",
+    // Questions to the request.
+    "if req.path == \"/a/b\" { return; } req.set(\"v\", 1);",
+    "if req.path != \"/a/b\" { return; } req.set(\"v\", 1);",
+    "if req.header(\"x-number\") == \"42\" && req.method == \"GET\" { return; } throw 1;",
+    "if req.header(\"x-none\") == () || req.host == \"x\" { return; } throw 1;",
+    "if !(req.path.starts_with(\"/a\")) { return; } if req.path.ends_with(\"/b\") { return; } throw 1;",
+    "if req.header(\"x-none\").starts_with(\"/a\") { throw 1; } else { return; }",
+    "if req.header(\"x-number\") == \"42\" { true } else { false }",
+    "if req.scheme == \"http\" { if req.query_string == \"\" { throw 1; } else { return; } } throw 2;",
+    "let req = 5; if req == 5 { return; } throw 1;",
+    "if req.header(\"bad name\") == () { return; } throw 1;",
+    "req.method == \"GET\"",
     // Choices.
     "let x = req.method; let y = switch x { \"GET\" => 1, \"POST\" => 2, _ => 3 }; req.set(\"v\", y);",
     "let x = 5; let y = switch x { 1 => \"a\", 5 if x > 9 => \"b\", 3..9 => \"c\", _ => \"d\" }; req.set(\"v\", y);",

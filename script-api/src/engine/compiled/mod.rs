@@ -15,8 +15,12 @@ mod lent;
 mod lower;
 mod machine;
 mod native;
+mod quick;
 
-use std::{collections::HashMap, rc::Rc};
+use std::{
+    collections::{HashMap, HashSet},
+    rc::Rc,
+};
 
 use rhai::{
     AST, Dynamic, Engine, EvalAltResult, GlobalRuntimeState, Position, ScriptFuncDef, Shared,
@@ -26,8 +30,9 @@ use lower::{Body, Lowering};
 use machine::{Host, Machine, Stop};
 
 pub(super) use lower::Unknown;
+pub(super) use quick::{ENOUGH, Quick};
 
-use crate::diagnostic::Place;
+use crate::{diagnostic::Place, syntax};
 
 /// How a hook runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,6 +55,8 @@ pub(super) struct CompiledHook {
     body: Body,
     /// Whether it may take long or wait, and so needs a stack of its own.
     pub(super) needs_stack: bool,
+    /// The questions to the request that it begins with.
+    pub(super) quick: Option<Quick>,
 }
 
 impl CompiledHook {
@@ -111,6 +118,7 @@ impl<'p> Compiler<'p> {
         &mut self,
         functions: impl Iterator<Item = (&'f Shared<ScriptFuncDef>, &'f [Dynamic])>,
     ) -> Vec<Result<CompiledHook, Unknown>> {
+        let names: HashSet<&str> = self.functions.keys().map(|(name, _)| *name).collect();
         let builtins = Rc::new(Engine::new_raw());
         let mut lowering = Lowering::new(
             self.engine,
@@ -125,8 +133,33 @@ impl<'p> Compiler<'p> {
                 Ok(CompiledHook {
                     body,
                     needs_stack: traits.needs_stack,
+                    quick: quick(function, captured, &names),
                 })
             })
             .collect()
     }
+}
+
+/// The questions that a hook begins with: its first parameter behind what it captured is the request.
+fn quick(
+    function: &Shared<ScriptFuncDef>,
+    captured: &[Dynamic],
+    names: &HashSet<&str>,
+) -> Option<Quick> {
+    let request = function.params.get(captured.len())?;
+    // A parameter that has the same name as another one is hidden by it.
+    if function
+        .params
+        .iter()
+        .filter(|name| *name == request)
+        .count()
+        > 1
+    {
+        return None;
+    }
+    let finder = quick::Finder {
+        request,
+        is_own: &|name| names.contains(name),
+    };
+    finder.body(&syntax::body(function))
 }
