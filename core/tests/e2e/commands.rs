@@ -57,7 +57,10 @@ fn check_says_how_each_hook_runs() {
         ended.stdout
     };
     let told = verbose("");
-    assert!(told.contains("routes.rhai:1:13 respond: compiled\n"), "{told}");
+    assert!(
+        told.contains("routes.rhai:1:13 respond: compiled\n"),
+        "{told}"
+    );
     assert!(
         told.contains("on_request: interpreted: `try`, at routes.rhai:3:5, can't be compiled\n"),
         "{told}"

@@ -151,6 +151,16 @@ thread_local! {
     };
 }
 
+/// Nothing is counted on this thread until the next call begins.
+pub(super) fn stop() {
+    BUDGET.with(|budget| {
+        budget.used.set(0);
+        budget.next_look.set(u64::MAX);
+        budget.stack_mark.set(0);
+        budget.rest.set(NO_LIMIT);
+    });
+}
+
 /// Starts the count of one call on this thread.
 pub(crate) fn start(limits: &Limits) {
     BUDGET.with(|budget| {

@@ -1,4 +1,5 @@
-//! A program is loaded or refused, and what is loaded runs within its bounds.
+//! A program is loaded or refused, and what is loaded runs within its bounds, and compiled as it does in
+//! the interpreter.
 
 use std::{path::PathBuf, rc::Rc, sync::Arc};
 
@@ -8,7 +9,8 @@ use http::{HeaderMap, StatusCode};
 use crate::{
     answer::Answer,
     engine::{
-        Choice, Failure, Finished, Holds, Interpreter, Limits, Said, Seen, Step, Subject, Verdict,
+        Choice, Failure, FailureKind, Finished, Holds, Interpreter, Limits, Said, Seen as Logged,
+        Step, Subject, Verdict,
     },
     load::{Inputs, LoadError, load},
     memory::{MemoryRequest, MemoryResponse},
@@ -77,7 +79,29 @@ pub fn loader(input: &[u8]) {
             for warning in &loaded.warnings {
                 let _ = warning.render(&text, true);
             }
-            run(Arc::new(loaded.program));
+            let compiled = run(Arc::new(loaded.program));
+            if CHANGING.iter().any(|name| source.contains(name)) {
+                return;
+            }
+            let inputs = Inputs {
+                limits: Limits {
+                    compile: false,
+                    ..inputs.limits
+                },
+                state: StateStore::default(),
+                ..inputs
+            };
+            let Ok(loaded) = load(&inputs) else {
+                panic!("loaded once, and then not");
+            };
+            let interpreted = run(Arc::new(loaded.program));
+            for (compiled, interpreted) in compiled.iter().zip(&interpreted) {
+                // What memory is held and what time has passed is looked at now and then only.
+                if compiled.is_about_luck() || interpreted.is_about_luck() {
+                    return;
+                }
+                assert_eq!(compiled, interpreted, "compiled, and interpreted");
+            }
         }
         Err(LoadError::Invalid(found)) => {
             assert!(found.has_errors(), "refused without a reason");
@@ -87,7 +111,29 @@ pub fn loader(input: &[u8]) {
     }
 }
 
-fn run(program: Arc<Program>) {
+/// What gives something else each time, or waits for others.
+const CHANGING: [&str; 8] = [
+    "now", "random", "uuid", "rate", "cache", "every", "nanos", "_sign",
+];
+
+/// What is seen of a hook.
+#[derive(Debug, PartialEq)]
+struct Seen {
+    ended: Result<(), Failure>,
+    request: String,
+    response: String,
+}
+
+impl Seen {
+    fn is_about_luck(&self) -> bool {
+        let failed = self.ended.as_ref().err();
+        failed
+            .is_some_and(|failure| matches!(failure.kind, FailureKind::Time | FailureKind::Memory))
+    }
+}
+
+fn run(program: Arc<Program>) -> Vec<Seen> {
+    let mut seen = Vec::new();
     let mut interpreter = Interpreter::new(program.clone()).expect("a program that loads can run");
     let mut request = MemoryRequest::new("POST", "a.example", "/api/v1/x?a=1&b=x+y")
         .with_header("x-api-key", "k")
@@ -110,14 +156,14 @@ fn run(program: Arc<Program>) {
     for (index, hook) in (0..).zip(program.hooks.iter().take(HOOKS)) {
         let id = HookId(index);
         let exchange = (&mut request, &mut response);
-        let _ = match hook.kind {
+        let ended = match hook.kind {
             HookKind::OnRequest | HookKind::OnRequestBody => {
                 finish::<Verdict>(&mut interpreter, id, exchange, false)
             }
             HookKind::OnResponse | HookKind::OnResponseBody => {
                 finish::<Verdict>(&mut interpreter, id, exchange, true)
             }
-            HookKind::OnLog => finish::<Seen>(&mut interpreter, id, exchange, true),
+            HookKind::OnLog => finish::<Logged>(&mut interpreter, id, exchange, true),
             HookKind::To => finish::<Choice>(&mut interpreter, id, exchange, false),
             HookKind::Respond => finish::<Answer>(&mut interpreter, id, exchange, false),
             HookKind::When => finish::<Holds>(&mut interpreter, id, exchange, false),
@@ -127,8 +173,14 @@ fn run(program: Arc<Program>) {
                 said.map(|_| ())
             }
         };
+        seen.push(Seen {
+            ended,
+            request: format!("{request:?}"),
+            response: format!("{response:?}"),
+        });
     }
     assert!(interpreter.is_idle(), "a hook has not come to its end");
+    seen
 }
 
 fn unavailable() -> crate::outbound::Reply {

@@ -18,6 +18,8 @@ const BODIES: &[&str] = &[
     "req.set(\"v\", 2.5 * 2); req.set(\"w\", 7 / 2.0);",
     "req.set(\"v\", 6 & 3 | 8); req.set(\"w\", 1 << 4);",
     "req.set(\"v\", 2 ** 10);",
+    "let week = 7 * 24 * 60 * 60; req.set(\"v\", week + 1 - (2 * 3)); req.set(\"w\", \"a\" + \"b\" + \"c\");",
+    "req.set(\"v\", 9223372036854775807 + 1 * 2);",
     // Texts.
     "req.set(\"v\", \"a\" + \"b\" + 5);",
     "let t = \"a\"; t += \"b\"; t += 'c'; req.set(\"v\", t);",

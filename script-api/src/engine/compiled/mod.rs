@@ -32,6 +32,7 @@ use machine::{Host, Machine, Stop};
 pub(super) use lower::Unknown;
 pub(super) use quick::{ENOUGH, Quick};
 
+use super::budget;
 use crate::{diagnostic::Place, syntax};
 
 /// How a hook runs.
@@ -119,6 +120,8 @@ impl<'p> Compiler<'p> {
         functions: impl Iterator<Item = (&'f Shared<ScriptFuncDef>, &'f [Dynamic])>,
     ) -> Vec<Result<CompiledHook, Unknown>> {
         let names: HashSet<&str> = self.functions.keys().map(|(name, _)| *name).collect();
+        // What is left of the last call on this thread is no bound of this.
+        budget::stop();
         let builtins = Rc::new(Engine::new_raw());
         let mut lowering = Lowering::new(
             self.engine,

@@ -201,12 +201,47 @@ impl Lowering<'_> {
         if let [operand] = &call.args[..] {
             return self.unary(call, operand, place).map(Some);
         }
+        if let Some((value, places)) = self.fold(call) {
+            return Ok(Some(Box::new(move |_: &mut Machine<'_>| {
+                for place in &places {
+                    count(*place)?;
+                }
+                Ok(value.clone())
+            })));
+        }
         let Some(binary) = self.binary(call, place)? else {
             return Ok(None);
         };
         Ok(Some(Box::new(move |machine: &mut Machine<'_>| {
             binary.value(machine)
         })))
+    }
+
+    /// The value of an operator between things that are written out, and the operations that it counts
+    /// before. Functions are never called for that, least of all those that look at a request.
+    fn fold(&self, call: &FnCallExpr) -> Option<(Dynamic, Vec<Position>)> {
+        let [left, right] = &call.args[..] else {
+            return None;
+        };
+        call.op_token.as_ref()?;
+        let (left, mut places) = self.folded(left)?;
+        let (right, others) = self.folded(right)?;
+        places.extend(others);
+        let value = Operator::of(&call.name).direct(self.engine, &left, &right)?;
+        Some((value, places))
+    }
+
+    fn folded(&self, operand: &Expr) -> Option<(Dynamic, Vec<Position>)> {
+        if let Some(value) = operand.get_literal_value(None) {
+            return Some((value, vec![operand.start_position()]));
+        }
+        let Expr::FnCall(call, _) = operand else {
+            return None;
+        };
+        let (value, others) = self.fold(call)?;
+        let mut places = vec![operand.position()];
+        places.extend(others);
+        Some((value, places))
     }
 
     fn binary(&mut self, call: &FnCallExpr, place: Position) -> Lowered<Option<Binary>> {
