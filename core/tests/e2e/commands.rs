@@ -58,7 +58,7 @@ fn check_says_how_each_hook_runs() {
     };
     let told = verbose("");
     assert!(
-        told.contains("routes.rhai:1:13 respond: compiled\n"),
+        told.contains("routes.rhai:1:12 respond: compiled\n"),
         "{told}"
     );
     assert!(

@@ -21,7 +21,7 @@ fn either(a, b) { if type_of(a) == "string" { return b; } a }
 /// Programs that are tried.
 fn programs() -> u64 {
     match std::env::var("EDGEWRIGHT_SOAK") {
-        Ok(_) => 40_000,
+        Ok(_) => 6_000,
         Err(_) => 400,
     }
 }
