@@ -54,6 +54,12 @@ bench: ## what a request costs beside the floor, nginx and nginx with Lua (see b
 	$(BENCH_BUILD)
 	$(BENCH) run --json $(TARGET)/bench.json
 
+.PHONY: release-pgo
+release-pgo: ## target/pgo/edgewright: a build with a profile of itself at work, a quarter faster (30 minutes)
+	@scripts/install.sh pgo
+	$(BENCH_BUILD)
+	scripts/pgo.sh
+
 .PHONY: bench-quick
 bench-quick: ## the same in two minutes, too short for conclusions
 	@scripts/install.sh bench

@@ -4,6 +4,7 @@
 #   scripts/install.sh build         what compiling needs
 #   scripts/install.sh test          and what the tests need
 #   scripts/install.sh bench         and what the benchmark needs
+#   scripts/install.sh pgo           and what a build with a profile needs
 #   scripts/install.sh base-images   what scripts/base-images.sh needs
 set -euo pipefail
 
@@ -49,11 +50,22 @@ needs_of() {
         need valgrind valgrind
         need haproxy haproxy
         ;;
+    pgo)
+        needs_of bench
+        need openssl openssl
+        need python3 python3
+        local llvm
+        llvm=$(rustc -vV | sed -n 's/^LLVM version: \([0-9]*\).*/\1/p')
+        # What reads profiles comes with the compiler or is of the same LLVM.
+        if [ ! -x "$(rustc --print target-libdir)/../bin/llvm-profdata" ]; then
+            need "llvm-profdata-$llvm" "llvm-$llvm"
+        fi
+        ;;
     base-images)
         need debootstrap debootstrap
         ;;
     *)
-        echo "install: unknown task \`$1\`: build, test, bench or base-images" >&2
+        echo "install: unknown task \`$1\`: build, test, bench, pgo or base-images" >&2
         exit 2
         ;;
     esac

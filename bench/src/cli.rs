@@ -163,6 +163,7 @@ impl Common {
                 .edgewright
                 .clone()
                 .unwrap_or_else(|| beside("edgewright")),
+            pgo: beside("../pgo/edgewright"),
             nginx: match &self.nginx {
                 Some(path) => path.clone(),
                 None => find_nginx()?,
@@ -287,6 +288,7 @@ mod tests {
         Programs {
             floor: here.clone(),
             edgewright: PathBuf::from("/nowhere/edgewright"),
+            pgo: PathBuf::from("/nowhere/pgo/edgewright"),
             nginx: here,
             lua_modules: None,
         }

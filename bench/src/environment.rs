@@ -80,7 +80,7 @@ impl Environment {
 pub(crate) fn other_profile(program: &Path) -> Option<String> {
     let folder = program.parent().and_then(|folder| folder.file_name());
     folder
-        .is_none_or(|folder| folder != "release")
+        .is_none_or(|folder| folder != "release" && folder != "pgo")
         .then(|| format!("{} may be no release build", program.display()))
 }
 
@@ -124,8 +124,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_release_folder_is_trusted() {
-        assert_eq!(other_profile(Path::new("/t/release/edgewright")), None);
+    fn only_the_folders_of_releases_are_trusted() {
+        for trusted in ["/t/release/edgewright", "/t/pgo/edgewright"] {
+            assert_eq!(other_profile(Path::new(trusted)), None);
+        }
         assert!(other_profile(Path::new("/t/release-fast/edgewright")).is_some());
     }
 

@@ -28,6 +28,8 @@ enum Kind {
         timeouts: bool,
     },
     Edgewright {
+        /// The one that `make release-pgo` has built.
+        pgo: bool,
         forwarded: bool,
         auth: bool,
         routing: bool,
@@ -48,7 +50,7 @@ struct Jobs {
 pub(crate) const FLOOR: &str = "floor";
 
 /// All contestants, in the order of the report.
-pub(crate) const ALL: [Peer; 9] = [
+pub(crate) const ALL: [Peer; 12] = [
     Peer {
         name: FLOOR,
         what: "the smallest proxy that Pingora allows",
@@ -63,6 +65,7 @@ pub(crate) const ALL: [Peer; 9] = [
         name: "edgewright-bare",
         what: "one route, no hook, forwarded_headers = false",
         kind: Kind::Edgewright {
+            pgo: false,
             forwarded: false,
             auth: false,
             routing: false,
@@ -72,6 +75,7 @@ pub(crate) const ALL: [Peer; 9] = [
         name: "edgewright",
         what: "one route, no hook",
         kind: Kind::Edgewright {
+            pgo: false,
             forwarded: true,
             auth: false,
             routing: false,
@@ -81,6 +85,7 @@ pub(crate) const ALL: [Peer; 9] = [
         name: "edgewright-routing",
         what: "a hook chooses the pool by a header",
         kind: Kind::Edgewright {
+            pgo: false,
             forwarded: true,
             auth: false,
             routing: true,
@@ -90,6 +95,7 @@ pub(crate) const ALL: [Peer; 9] = [
         name: "edgewright-auth",
         what: "a hook looks the API key up among 1000 and sets a header",
         kind: Kind::Edgewright {
+            pgo: false,
             forwarded: true,
             auth: true,
             routing: false,
@@ -99,6 +105,37 @@ pub(crate) const ALL: [Peer; 9] = [
         name: "edgewright-script",
         what: "both hooks",
         kind: Kind::Edgewright {
+            pgo: false,
+            forwarded: true,
+            auth: true,
+            routing: true,
+        },
+    },
+    Peer {
+        name: "edgewright-pgo-bare",
+        what: "edgewright-bare, built with a profile (make release-pgo)",
+        kind: Kind::Edgewright {
+            pgo: true,
+            forwarded: false,
+            auth: false,
+            routing: false,
+        },
+    },
+    Peer {
+        name: "edgewright-pgo",
+        what: "edgewright, built with a profile",
+        kind: Kind::Edgewright {
+            pgo: true,
+            forwarded: true,
+            auth: false,
+            routing: false,
+        },
+    },
+    Peer {
+        name: "edgewright-pgo-script",
+        what: "both hooks, built with a profile",
+        kind: Kind::Edgewright {
+            pgo: true,
             forwarded: true,
             auth: true,
             routing: true,
@@ -152,6 +189,8 @@ pub(crate) struct Programs {
     pub(crate) floor: PathBuf,
     /// `edgewright`.
     pub(crate) edgewright: PathBuf,
+    /// `edgewright` as `make release-pgo` builds it.
+    pub(crate) pgo: PathBuf,
     /// nginx, for backend and contestants.
     pub(crate) nginx: PathBuf,
     /// Folder of nginx's Lua module, if there is one.
@@ -208,7 +247,8 @@ impl Peer {
     pub(crate) fn own_program<'a>(&self, programs: &'a Programs) -> Option<&'a Path> {
         match self.kind {
             Kind::Floor { .. } => Some(&programs.floor),
-            Kind::Edgewright { .. } => Some(&programs.edgewright),
+            Kind::Edgewright { pgo: false, .. } => Some(&programs.edgewright),
+            Kind::Edgewright { pgo: true, .. } => Some(&programs.pgo),
             Kind::Nginx { .. } => None,
         }
     }
@@ -250,11 +290,16 @@ impl Peer {
                 Ok(command)
             }
             Kind::Edgewright {
+                pgo,
                 forwarded,
                 auth,
                 routing,
             } => edgewright::command(
-                &programs.edgewright,
+                if pgo {
+                    &programs.pgo
+                } else {
+                    &programs.edgewright
+                },
                 dir,
                 &edgewright::Settings {
                     listen,

@@ -2,10 +2,10 @@
 
 use std::process::ExitCode;
 
-use tikv_jemallocator::Jemalloc;
+use edgewright::memory::Allocator;
 
 #[global_allocator]
-static ALLOCATOR: Jemalloc = Jemalloc;
+static ALLOCATOR: Allocator = Allocator;
 
 /// jemalloc's settings. What a peak has taken goes back 5 s after it is over, by a thread of
 /// jemalloc's own. (`malloc_conf` is how a program sets them: jemalloc(3), TUNING.)

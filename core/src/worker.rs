@@ -6,7 +6,6 @@
 
 use std::{cell::RefCell, sync::Arc};
 
-use arc_swap::ArcSwap;
 use edgewright_script::{
     diagnostic::Diagnostic,
     engine::{Failure, FailureKind, Interpreter, Running, Said},
@@ -14,7 +13,8 @@ use edgewright_script::{
 };
 
 use crate::{
-    discard::discard, generation::Generation, outbound::Client, parcel::Parcel, proxy::Shared,
+    discard::discard, generation::Generation, in_force::InForce, outbound::Client, parcel::Parcel,
+    proxy::Shared,
 };
 
 /// A worker's own handle on a generation.
@@ -75,9 +75,14 @@ thread_local! {
 }
 
 /// This worker's handle on the generation in force; `client` is the worker's.
-pub fn current(shared: &ArcSwap<Generation>, client: &Arc<Client>) -> Arc<Handle> {
-    let live = shared.load();
+pub fn current(shared: &InForce, client: &Arc<Client>) -> Arc<Handle> {
     WORKER.with_borrow_mut(|worker| {
+        if let Some(handle) = &worker.current
+            && shared.is(handle.number)
+        {
+            return handle.clone();
+        }
+        let live = shared.load();
         if let Some(handle) = &worker.current
             && handle
                 .generation

@@ -2,7 +2,7 @@
 //!
 //! What a proxy on Pingora can't go below: one callback, which clones a peer that was built once.
 //! Allocator, profile, thread count, pool size and scheduler are those of `edgewright`, so that a
-//! difference between the two is the work that `edgewright` does itself.
+//! difference between the two is the work that `edgewright` does itself, or spares Pingora.
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
@@ -16,7 +16,7 @@ use pingora_core::server::configuration::ServerConf;
 use pingora_core::upstreams::peer::HttpPeer;
 use pingora_proxy::{ProxyHttp, Session, http_proxy_service};
 
-// Allocator and settings are those of `edgewright`'s main.rs.
+// Allocator and settings are those of `edgewright`'s main.rs, but for the buffers that its workers keep at hand.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 

@@ -210,6 +210,7 @@ mod tests {
         let programs = Programs {
             floor: here.clone(),
             edgewright: here.clone(),
+            pgo: here.clone(),
             nginx: here,
             lua_modules: Some("/".into()),
         };

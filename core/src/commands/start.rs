@@ -6,7 +6,6 @@ use std::{
 };
 
 use anyhow::Context as _;
-use arc_swap::ArcSwap;
 use edgewright_script::{diagnostic::Diagnostic, state::StateStore};
 use tokio::sync::watch;
 
@@ -16,6 +15,7 @@ use crate::{
     config::{Overrides, Threads},
     dns::Resolver,
     health::Health,
+    in_force::InForce,
     jwks::KeySets,
     last_good::LastGood,
     lifecycle::Lifecycle,
@@ -119,7 +119,7 @@ pub(super) fn start(
         refused,
     };
     let shared = Arc::new(Shared {
-        generation: ArcSwap::from_pointee(generation),
+        generation: InForce::new(generation),
         swapped: watch::Sender::new(()),
         metrics: metrics.clone(),
         lifecycle: lifecycle.clone(),

@@ -99,7 +99,7 @@ pub(super) fn host(header: &RequestHeader) -> &str {
         .unwrap_or_default();
     let name_end = match host.strip_prefix('[') {
         Some(bracketed) => bracketed.find(']').map_or(host.len(), |end| end + 2),
-        None => host.find(':').unwrap_or(host.len()),
+        None => memchr::memchr(b':', host.as_bytes()).unwrap_or(host.len()),
     };
     &host[..name_end]
 }

@@ -4,7 +4,10 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{OwnedFd, RawFd};
 
 use http::{HeaderMap, HeaderValue, header};
-use pingora_core::{protocols::Digest, upstreams::peer::HttpPeer};
+use pingora_core::{
+    protocols::Digest,
+    upstreams::peer::{HttpPeer, HttpUpstreamRequestPolicy},
+};
 use pingora_http::{RequestHeader, ResponseHeader};
 use pingora_proxy::Session;
 
@@ -32,6 +35,33 @@ pub(super) fn prepare(
     {
         introduce(peer, version, ends);
     }
+}
+
+/// Spares Pingora from removing, one by one, fields that are about the client's connection, where there are none: most
+/// requests have none, and to look for all of them at once is a tenth of the work.
+pub(super) fn prepare_fields(request: &HeaderMap, peer: &mut HttpPeer) {
+    if !has_connection_fields(request) {
+        peer.options.http_upstream_request_policy = HttpUpstreamRequestPolicy::preserve();
+    }
+}
+
+/// Whether there is one of the fields that Pingora removes on the way to the upstream.
+fn has_connection_fields(headers: &HeaderMap) -> bool {
+    headers.keys().any(|name| {
+        matches!(
+            name.as_str(),
+            "connection"
+                | "http2-settings"
+                | "keep-alive"
+                | "proxy-authenticate"
+                | "proxy-authorization"
+                | "proxy-connection"
+                | "te"
+                | "trailer"
+                | "transfer-encoding"
+                | "upgrade"
+        )
+    })
 }
 
 /// Whether a client has asked for what an upstream switches to (RFC 9110 section 7.8): all that it names, and something.

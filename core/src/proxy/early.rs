@@ -47,7 +47,9 @@ pub(super) fn look(shared: &Shared, session: &mut Session, context: &mut Context
             if raw.is_none() {
                 http2::settle(session.req_header_mut());
             }
-            if let Some(most) = limits.request_body {
+            if let Some(most) = limits.request_body
+                && seen.length
+            {
                 let header = session.req_header();
                 let length = header.headers.get(header::CONTENT_LENGTH);
                 let length = length.and_then(|value| value.to_str().ok()?.parse().ok());

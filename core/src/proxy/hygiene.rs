@@ -72,6 +72,8 @@ pub struct Seen {
     pub repeated_authorization: bool,
     /// There is an Upgrade field.
     pub upgrade: bool,
+    /// There is a Content-Length.
+    pub length: bool,
 }
 
 /// Checks one request head.
@@ -250,6 +252,7 @@ fn check_fields(mut fields: &[u8], host_needed: bool, limits: &Limits) -> Result
         return Err(bad("a request names exactly one host"));
     }
     seen.repeated_authorization = authorizations > 1;
+    seen.length = lengths > 0;
     Ok(seen)
 }
 
@@ -300,25 +303,50 @@ fn check_host(value: &[u8]) -> Result<bool, Refusal> {
         let address = address.and_then(|text| text.parse::<std::net::Ipv6Addr>().ok());
         return address.map(|_| true).ok_or(NO_HOST);
     }
-    let (mut odd, mut label) = (false, 0);
+    let (mut odd, mut before) = (false, InName::Dot);
     for &byte in name {
-        match byte {
-            b'.' if label == 0 => return Err(NO_HOST),
-            b'.' => label = 0,
-            b'A'..=b'Z' => {
-                odd = true;
-                label += 1;
-            }
-            b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' => label += 1,
-            _ => return Err(NO_HOST),
+        let this = IN_NAME[usize::from(byte)];
+        match this {
+            InName::Plain => {}
+            InName::Capital => odd = true,
+            // A label of no length.
+            InName::Dot if before == InName::Dot => return Err(NO_HOST),
+            InName::Dot => {}
+            InName::Nothing => return Err(NO_HOST),
         }
+        before = this;
     }
     if name.is_empty() {
         return Err(NO_HOST);
     }
-    // A label of no length at the end is the dot of the root.
-    Ok(odd || label == 0)
+    // A dot at the end is that of the root.
+    Ok(odd || before == InName::Dot)
 }
+
+/// What a byte is in a name.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum InName {
+    Nothing,
+    Plain,
+    Capital,
+    Dot,
+}
+
+/// Of each byte: each request has a host to look at.
+const IN_NAME: [InName; 256] = {
+    let mut table = [InName::Nothing; 256];
+    let mut byte = 0;
+    while byte < table.len() {
+        table[byte] = match byte as u8 {
+            b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' => InName::Plain,
+            b'A'..=b'Z' => InName::Capital,
+            b'.' => InName::Dot,
+            _ => InName::Nothing,
+        };
+        byte += 1;
+    }
+    table
+};
 
 #[cfg(test)]
 mod tests {

@@ -42,7 +42,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use arc_swap::ArcSwap;
 use async_trait::async_trait;
 use bytes::Bytes;
 use edgewright_script::engine::Verdict;
@@ -60,7 +59,7 @@ pub use context::Context;
 pub(crate) use mirror::in_flight as mirrors_in_flight;
 
 use crate::{
-    generation::Generation,
+    in_force::InForce,
     lifecycle::Lifecycle,
     metrics::{Limit, Metrics},
     outbound::Client,
@@ -73,7 +72,7 @@ use hooks::Stopped;
 /// What all requests share.
 pub struct Shared {
     /// The generation in force.
-    pub generation: ArcSwap<Generation>,
+    pub generation: InForce,
     /// Told when another one goes live.
     pub swapped: watch::Sender<()>,
     /// Counters of the process.

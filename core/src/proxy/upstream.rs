@@ -78,6 +78,7 @@ pub(super) fn ready(
     state.attempts += 1;
     let mut peer = Box::new(picked.peer().clone());
     connection::prepare(session, handle, pool, &picked, &mut peer);
+    connection::prepare_fields(&session.req_header().headers, &mut peer);
     state.picked = Some(picked);
     if state.seen.upgrade && session.is_upgrade_req() {
         state.rare().upgrade = true;

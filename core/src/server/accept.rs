@@ -6,16 +6,14 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::AsRawFd as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pingora_core::protocols::SocketDigest;
-use pingora_core::protocols::l4::stream::Stream as Transport;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
 use super::door::Door;
+use super::transport::Transport;
 
 /// The most connections that are taken from one socket before it closes: as many as can wait in one. Where another
 /// process has taken the socket over there may always be more.
@@ -91,11 +89,7 @@ async fn open(
         tracing::debug!("a connection is lost: {error}");
         return;
     }
-    let digest = SocketDigest::from_raw_fd(stream.as_raw_fd());
-    // It is new, so nothing is set yet.
-    let _ = digest.peer_addr.set(Some(peer.into()));
-    let mut transport = Transport::from(stream);
-    pingora_core::protocols::GetSocketDigest::set_socket_digest(&mut transport, digest);
+    let transport = Transport::new(stream, peer);
     // Counted from here on, so that none is overlooked which has not begun to be served.
     let counted = door.shared.metrics.connections().opened();
     let (door, closing) = (door.clone(), closing.clone());

@@ -1,10 +1,12 @@
 //! How many connections of clients there may be, and which of them give way.
 
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, Sleep};
 
 use super::spoken::{Carrier, Spoken};
 use crate::metrics::{Limit, Metrics};
@@ -133,18 +135,20 @@ impl ConnectionLimit {
         self.places.clone().acquire_owned().await.ok()
     }
 
-    /// Waits until a request comes, `limit` at the longest, on a worker's connection that has none.
+    /// Waits until a request comes, `limit` at the longest, on a worker's connection that has none. `timer` is the
+    /// connection's own, for all its waits.
     pub(super) async fn idle<C: Carrier>(
         &self,
         worker: usize,
         stream: &mut Spoken<C>,
         limit: Duration,
+        timer: Pin<&mut Sleep>,
     ) -> Wait {
         let Some(idle) = self.idle.get(worker) else {
             return Wait::Over;
         };
         let is_closing = || idle.closing.load(Ordering::Acquire);
-        let over = async {
+        let ended = async {
             loop {
                 let mut end = std::pin::pin!(idle.end.notified());
                 // Before the look, so that an end that comes between is not missed.
@@ -161,13 +165,12 @@ impl ConnectionLimit {
                 }
             }
         };
-        let over = async {
-            let _ = tokio::time::timeout(limit, over).await;
-        };
+        let deadline = Instant::now() + limit;
         tokio::select! {
             biased;
             () = stream.readable() => Wait::Readable,
-            () = over => Wait::Over,
+            () = ended => Wait::Over,
+            () = until(deadline, timer) => Wait::Over,
         }
     }
 
@@ -239,6 +242,21 @@ impl ConnectionLimit {
     }
 }
 
+/// Waits until `deadline`. The timer is only set when it would come too late: to set it for each request, and take it back,
+/// costs more than to have it go off now and then before its time.
+async fn until(deadline: Instant, mut timer: Pin<&mut Sleep>) {
+    if deadline < timer.deadline() {
+        timer.as_mut().reset(deadline);
+    }
+    loop {
+        timer.as_mut().await;
+        if Instant::now() >= deadline {
+            return;
+        }
+        timer.as_mut().reset(deadline);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -275,5 +293,21 @@ mod tests {
         assert!(!limit.gives_way());
         drop(two);
         assert_eq!(limit.places.available_permits(), 2);
+    }
+
+    #[tokio::test]
+    async fn a_timer_that_goes_off_early_is_set_again_and_one_that_is_late_is_brought_forward() {
+        const SHORT: Duration = Duration::from_millis(20);
+        async fn in_time(deadline: Instant, timer: Pin<&mut Sleep>) {
+            let waited = tokio::time::timeout(Duration::from_secs(30), until(deadline, timer));
+            assert!(waited.await.is_ok());
+            assert!(Instant::now() >= deadline);
+        }
+        let mut timer = std::pin::pin!(tokio::time::sleep(Duration::from_secs(3600)));
+        in_time(Instant::now() + SHORT, timer.as_mut()).await;
+        // It is over already, as it is when a request has taken longer than it.
+        in_time(Instant::now() + SHORT, timer.as_mut()).await;
+        timer.as_mut().reset(Instant::now() + SHORT);
+        in_time(Instant::now() + 2 * SHORT, timer.as_mut()).await;
     }
 }

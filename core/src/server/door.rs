@@ -8,15 +8,13 @@
 
 use std::net;
 use std::os::fd::AsRawFd as _;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use pingora_core::{
     apps::{HttpPersistentSettings, HttpServerApp as _},
-    protocols::{
-        GetSocketDigest as _, SocketDigest, http::ServerSession, l4::socket::SocketAddr,
-        l4::stream::Stream as Transport,
-    },
+    protocols::{SocketDigest, http::ServerSession, l4::socket::SocketAddr},
     server::ShutdownWatch,
 };
 use pingora_proxy::HttpProxy;
@@ -26,6 +24,7 @@ use tokio::sync::watch;
 use super::connections::{ConnectionLimit, Wait};
 use super::handshake;
 use super::spoken::{Carrier, Opened, Spoken};
+use super::transport::Transport;
 use crate::{
     config::{Config, Listener},
     metrics::RefusedConnection,
@@ -106,8 +105,12 @@ impl Door {
     async fn serve_http1<C: Carrier>(&self, mut stream: Box<Spoken<C>>, shutdown: &ShutdownWatch) {
         let mut limit = FIRST_REQUEST;
         let mut settings: Option<HttpPersistentSettings> = None;
+        let mut timer = pin!(tokio::time::sleep(limit));
         loop {
-            let wait = self.limit.idle(self.worker, &mut stream, limit).await;
+            let wait = self
+                .limit
+                .idle(self.worker, &mut stream, limit, timer.as_mut());
+            let wait = wait.await;
             if wait == Wait::Over {
                 return;
             }
@@ -221,10 +224,8 @@ async fn introduced(
     config: &Config,
     limit: Duration,
 ) -> Result<(), Option<RefusedConnection>> {
-    let peer = stream.get_socket_digest();
-    let peer = peer
-        .as_ref()
-        .and_then(|digest| digest.peer_addr()?.as_inet());
+    let peer = stream.digest().peer_addr();
+    let peer = peer.and_then(SocketAddr::as_inet);
     let trusted =
         peer.is_some_and(|peer| is_trusted(peer.ip().to_canonical(), &config.trusted_proxies));
     if !trusted {
@@ -237,7 +238,7 @@ async fn introduced(
         // They are new, so nothing is set yet.
         let _ = digest.peer_addr.set(address(ends.source));
         let _ = digest.local_addr.set(address(ends.destination));
-        stream.set_socket_digest(digest);
+        stream.set_digest(digest);
     }
     Ok(())
 }

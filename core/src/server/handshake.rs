@@ -5,16 +5,14 @@
 
 use std::{io, sync::Arc, time::Duration};
 
-use pingora_core::{
-    protocols::l4::stream::Stream as Transport,
-    tls::{ServerConfig, ServerTlsStream, TlsAcceptor},
-};
+use pingora_core::tls::{ServerConfig, ServerTlsStream, TlsAcceptor};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::{
     agreed,
     door::{PREFACE, more},
     spoken::Spoken,
+    transport::Transport,
 };
 use crate::metrics::RefusedConnection;
 

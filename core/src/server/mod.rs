@@ -16,6 +16,7 @@ mod handshake;
 mod http2;
 mod sockets;
 mod spoken;
+mod transport;
 mod workers;
 
 use std::{fmt, io, net::TcpListener, sync::Arc};

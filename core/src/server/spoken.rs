@@ -3,22 +3,22 @@
 use std::fmt::Debug;
 use std::future::poll_fn;
 use std::io::{self, BufRead as _};
+use std::os::fd::AsRawFd as _;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use pingora_core::protocols::{
     ALPN, GetProxyDigest, GetSocketDigest, GetTimingDigest, Peek, Shutdown, SocketDigest, Ssl,
-    TimingDigest, UniqueID, UniqueIDType, l4::stream::Stream, raw_connect::ProxyDigest,
-    tls::SslDigest,
+    TimingDigest, UniqueID, UniqueIDType, raw_connect::ProxyDigest, tls::SslDigest,
 };
 use pingora_core::tls::ServerTlsStream;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, BufWriter, ReadBuf};
 
+use super::transport::Transport;
 use crate::metrics::Unsent;
 
 /// Bytes that are collected before they are written, so that a header and a short body go together: what fits into a
@@ -31,34 +31,33 @@ pub(super) trait Carrier:
     AsyncRead + AsyncWrite + Debug + Unpin + Send + Sync + 'static
 {
     /// The connection.
-    fn transport(&self) -> &Stream;
+    fn transport(&self) -> &Transport;
     /// The same.
-    fn transport_mut(&mut self) -> &mut Stream;
+    fn transport_mut(&mut self) -> &mut Transport;
     /// Whether there is something to read, or an end.
+    fn poll_readable(&mut self, context: &mut Context<'_>) -> Poll<()>;
+}
+
+impl Carrier for Transport {
+    fn transport(&self) -> &Transport {
+        self
+    }
+
+    fn transport_mut(&mut self) -> &mut Transport {
+        self
+    }
+
     fn poll_readable(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        // The system waits for data before it reads nothing of it; what fails here fails again when it is read.
-        let mut nothing = ReadBuf::new(&mut []);
-        let read = Pin::new(self.transport_mut()).poll_read(context, &mut nothing);
-        read.map(drop)
+        Transport::poll_readable(self, context)
     }
 }
 
-impl Carrier for Stream {
-    fn transport(&self) -> &Stream {
-        self
-    }
-
-    fn transport_mut(&mut self) -> &mut Stream {
-        self
-    }
-}
-
-impl Carrier for ServerTlsStream<Stream> {
-    fn transport(&self) -> &Stream {
+impl Carrier for ServerTlsStream<Transport> {
+    fn transport(&self) -> &Transport {
         self.get_ref().0
     }
 
-    fn transport_mut(&mut self) -> &mut Stream {
+    fn transport_mut(&mut self) -> &mut Transport {
         self.get_mut().0
     }
 
@@ -76,7 +75,7 @@ impl Carrier for ServerTlsStream<Stream> {
 
 /// A connection that tells Pingora what was agreed upon. All else is the connection's own.
 #[derive(Debug)]
-pub(super) struct Spoken<C: Carrier = Stream> {
+pub(super) struct Spoken<C: Carrier = Transport> {
     stream: BufWriter<C>,
     http2: bool,
     /// Only with HTTP/2, where a response counts as ended when its last byte was taken, which may still wait for the
@@ -91,22 +90,22 @@ pub(super) struct Spoken<C: Carrier = Stream> {
 /// A connection for requests.
 pub(super) enum Opened {
     Plain(Box<Spoken>),
-    Tls(Box<Spoken<ServerTlsStream<Stream>>>),
+    Tls(Box<Spoken<ServerTlsStream<Transport>>>),
 }
 
 impl Spoken {
-    pub(super) fn http1(stream: Stream) -> Self {
+    pub(super) fn http1(stream: Transport) -> Self {
         Self::new(stream, false)
     }
 
-    pub(super) fn http2(stream: Stream) -> Self {
+    pub(super) fn http2(stream: Transport) -> Self {
         Self::new(stream, true)
     }
 }
 
-impl Spoken<ServerTlsStream<Stream>> {
+impl Spoken<ServerTlsStream<Transport>> {
     /// After a handshake, in which this was agreed upon.
-    pub(super) fn encrypted(stream: ServerTlsStream<Stream>, digest: SslDigest) -> Self {
+    pub(super) fn encrypted(stream: ServerTlsStream<Transport>, digest: SslDigest) -> Self {
         let http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
         let mut spoken = Self::new(stream, http2);
         spoken.tls = Some(Arc::new(digest));
@@ -129,7 +128,7 @@ impl<C: Carrier> Spoken<C> {
         self.http2
     }
 
-    /// Waits until there is something to read, or the client has left. Nothing is read.
+    /// Waits until there is something to read, or the client has left.
     pub(super) async fn readable(&mut self) {
         if self.again.is_empty() {
             let carrier = self.stream.get_mut();
@@ -236,46 +235,32 @@ impl<C: Carrier> Shutdown for Spoken<C> {
 
 impl<C: Carrier> UniqueID for Spoken<C> {
     fn id(&self) -> UniqueIDType {
-        self.stream.get_ref().transport().id()
+        self.stream.get_ref().transport().as_raw_fd()
     }
 }
 
+/// Nobody asks when it was made.
 impl<C: Carrier> GetTimingDigest for Spoken<C> {
     fn get_timing_digest(&self) -> Vec<Option<TimingDigest>> {
-        self.stream.get_ref().transport().get_timing_digest()
-    }
-
-    fn get_read_pending_time(&self) -> Duration {
-        self.stream.get_ref().transport().get_read_pending_time()
-    }
-
-    fn get_write_pending_time(&self) -> Duration {
-        self.stream.get_ref().transport().get_write_pending_time()
+        Vec::new()
     }
 }
 
+/// It goes through no proxy that is asked to connect.
 impl<C: Carrier> GetProxyDigest for Spoken<C> {
     fn get_proxy_digest(&self) -> Option<Arc<ProxyDigest>> {
-        self.stream.get_ref().transport().get_proxy_digest()
+        None
     }
 
-    fn set_proxy_digest(&mut self, digest: ProxyDigest) {
-        self.stream
-            .get_mut()
-            .transport_mut()
-            .set_proxy_digest(digest);
-    }
+    fn set_proxy_digest(&mut self, _: ProxyDigest) {}
 }
 
 impl<C: Carrier> GetSocketDigest for Spoken<C> {
     fn get_socket_digest(&self) -> Option<Arc<SocketDigest>> {
-        self.stream.get_ref().transport().get_socket_digest()
+        Some(self.stream.get_ref().transport().digest().clone())
     }
 
     fn set_socket_digest(&mut self, digest: SocketDigest) {
-        self.stream
-            .get_mut()
-            .transport_mut()
-            .set_socket_digest(digest);
+        self.stream.get_mut().transport_mut().set_digest(digest);
     }
 }

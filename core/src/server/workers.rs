@@ -78,6 +78,7 @@ impl Workers {
             .stack_size(STACK)
             .spawn(move || {
                 let _open = open;
+                crate::memory::keep_buffers();
                 runtime.block_on(async {
                     work(closing).await;
                     // The listeners are closed; connections are served until the process ends.

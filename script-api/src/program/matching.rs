@@ -45,7 +45,8 @@ impl Program {
     ///
     /// Routes in `rejected` are passed over: those whose `.when` said no.
     pub fn find(&self, request: &dyn Request, rejected: &[RouteId]) -> Match {
-        let Some(site_index) = self.hosts.find(request.host()) else {
+        let site = self.hosts.of_every_host();
+        let Some(site_index) = site.or_else(|| self.hosts.find(request.host())) else {
             return Match::NoSite;
         };
         let site_id = SiteId(site_index);

@@ -116,7 +116,7 @@ async fn a_program_goes_with_its_last_request() {
     let new = generation_of(&caller, hooked);
     let program = Arc::downgrade(&old.program);
     let client = Arc::new(caller.client);
-    let shared = arc_swap::ArcSwap::from_pointee(old);
+    let shared = crate::in_force::InForce::new(old);
     let request = crate::worker::current(&shared, &client);
     let hook = request.program.routes[0].on_request[0];
     drop(crate::worker::start::<Verdict>(&request, hook).unwrap());
@@ -148,7 +148,7 @@ async fn a_worker_frees_no_generation_itself() {
     let (new, _) = generation(&caller, target);
     let metrics = caller.metrics.clone();
     let client = Arc::new(caller.client);
-    let shared = arc_swap::ArcSwap::from_pointee(old);
+    let shared = crate::in_force::InForce::new(old);
     let request = crate::worker::current(&shared, &client);
     shared.store(Arc::new(new));
     drop(crate::worker::current(&shared, &client));

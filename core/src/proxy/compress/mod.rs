@@ -34,6 +34,9 @@ pub(super) fn prepare(
     state: &mut State,
     response: &mut ResponseHeader,
 ) -> Result<()> {
+    if compress_of(generation, state).is_none() {
+        return Ok(());
+    }
     let length = response.headers.get(header::CONTENT_LENGTH);
     let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
     let Some(coding) = chosen(session, generation, state, response, length) else {
@@ -94,6 +97,10 @@ pub(super) fn whole(
         .map_err(broken)
 }
 
+fn compress_of<'g>(generation: &'g Generation, state: &State) -> Option<&'g Compress> {
+    generation.route(state.route?).compress.as_deref()
+}
+
 /// The coding of a response, whose body has this length when it is known; `None` when it stays as it is. Says to caches that it depends on the request.
 fn chosen(
     session: &Session,
@@ -102,7 +109,7 @@ fn chosen(
     response: &mut ResponseHeader,
     length: Option<u64>,
 ) -> Option<ContentCoding> {
-    let compress = generation.route(state.route?).compress.as_deref()?;
+    let compress = compress_of(generation, state)?;
     if !fits(compress, response) {
         return None;
     }

@@ -103,6 +103,7 @@ fn check_fields(header: &RequestHeader, seen: &mut Seen) -> Result<Fields, Refus
         }
     }
     seen.repeated_authorization = authorizations > 1;
+    seen.length = lengths > 0;
     Ok(fields)
 }
 

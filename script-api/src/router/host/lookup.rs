@@ -63,6 +63,14 @@ impl HostRouter {
         Ok(router)
     }
 
+    /// The site of all requests, where no other site is for a host of its own: then the Host need not be looked at.
+    #[inline]
+    pub fn of_every_host(&self) -> Option<u32> {
+        let is_alone =
+            self.names.is_empty() && self.addresses.is_empty() && self.wildcards.is_empty();
+        self.any.filter(|_| is_alone)
+    }
+
     /// The site for the value of a Host header, or for `:authority`: with or without a port, in any case,
     /// with or without a trailing dot. An empty or malformed value belongs to the any-host site.
     /// Never allocates.

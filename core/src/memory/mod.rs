@@ -1,7 +1,12 @@
-//! What a thread holds of memory, for the budget of hooks.
+//! What a thread holds of memory, for the budget of hooks, and the allocator.
+
+mod kept;
 
 use edgewright_script::engine::count_memory_with;
 use tikv_jemalloc_ctl::thread::{ThreadLocal, allocatedp, deallocatedp};
+
+pub use kept::Allocator;
+pub(crate) use kept::keep_buffers;
 
 thread_local! {
     /// Where jemalloc counts what this thread allocates and frees.
@@ -17,7 +22,10 @@ fn counters() -> Option<(ThreadLocal<u64>, ThreadLocal<u64>)> {
 pub(crate) fn bound_hooks() {
     count_memory_with(|| {
         COUNTERS.with(|counters| match counters {
-            Some((allocated, freed)) => allocated.get().wrapping_sub(freed.get()),
+            Some((allocated, freed)) => {
+                let held = allocated.get().wrapping_sub(freed.get());
+                held.wrapping_sub(kept::unused())
+            }
             None => 0,
         })
     });
