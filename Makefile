@@ -55,7 +55,7 @@ bench: ## what a request costs beside the floor, nginx and nginx with Lua (see b
 	$(BENCH) run --json $(TARGET)/bench.json
 
 .PHONY: release-pgo
-release-pgo: ## target/pgo/edgewright: a build with a profile of itself at work, a quarter faster (30 minutes)
+release-pgo: ## target/pgo/edgewright: a build with a profile of itself at work (30 minutes)
 	@scripts/install.sh pgo
 	$(BENCH_BUILD)
 	scripts/pgo.sh

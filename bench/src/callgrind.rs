@@ -1,6 +1,6 @@
 //! Reading what the counters of instructions wrote.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -43,6 +43,50 @@ pub(crate) fn callgrind_calls(text: &str, fits: impl Fn(&str) -> bool) -> u64 {
         }
     }
     sum
+}
+
+/// The instructions of the functions whose names fit, what they call included, as a callgrind file tells it: behind `fn=`
+/// come lines with a place and a cost, of the function's own, or behind `calls=` of what it has called. What calls itself
+/// counts once.
+pub(crate) fn callgrind_inclusive(
+    text: &str,
+    fits: impl Fn(&str) -> bool,
+) -> BTreeMap<String, u64> {
+    let mut names: HashMap<&str, &str> = HashMap::new();
+    let mut costs: BTreeMap<String, u64> = BTreeMap::new();
+    let (mut function, mut callee) = ("", "");
+    let mut is_call = false;
+    for line in text.lines() {
+        let (key, value) = line.split_once('=').unwrap_or((line, ""));
+        match key {
+            "fn" | "cfn" => {
+                let (number, name) = value.split_once(' ').unwrap_or((value, ""));
+                if !name.is_empty() {
+                    names.insert(number, name.split('\'').next().unwrap_or(name));
+                }
+                let name = names.get(number).copied().unwrap_or_default();
+                match key {
+                    "fn" => function = name,
+                    _ => callee = name,
+                }
+            }
+            "calls" => is_call = true,
+            _ if line
+                .starts_with(|first: char| first.is_ascii_digit() || "+-*".contains(first)) =>
+            {
+                let counts = !std::mem::take(&mut is_call) || callee != function;
+                let cost = line
+                    .split(' ')
+                    .nth(1)
+                    .and_then(|cost| cost.parse::<u64>().ok());
+                if let (true, true, Some(cost)) = (counts, fits(function), cost) {
+                    *costs.entry(function.to_owned()).or_default() += cost;
+                }
+            }
+            _ => {}
+        }
+    }
+    costs
 }
 
 /// The count in the file of `perf stat -x,`: value, unit, event, and more.
@@ -98,6 +142,23 @@ mod tests {
         assert_eq!(callgrind_calls(text, |name| name == "malloc"), 8);
         assert_eq!(callgrind_calls(text, |name| name == "free"), 7);
         assert_eq!(callgrind_calls(text, |name| name == "calloc"), 0);
+    }
+
+    #[test]
+    fn what_a_function_calls_is_its_own_too() {
+        let text = "events: Ir\n\nfn=(1) one::serve\n16 20\ncfn=(2) malloc\ncalls=5 0\n16 400\n\
+                    +3 7\n\nfn=(2)\n3 300\ncfn=(3) malloc'2\ncalls=1 0\n* 100\n\n\
+                    fn=(3)\n3 100\n\nfn=(1)\n20 1\ntotals: 1\n";
+        let costs = |part: &str| callgrind_inclusive(text, |name| name.contains(part));
+        assert_eq!(
+            costs("serve"),
+            BTreeMap::from([("one::serve".to_owned(), 428)])
+        );
+        assert_eq!(
+            costs("malloc"),
+            BTreeMap::from([("malloc".to_owned(), 400)])
+        );
+        assert!(costs("free").is_empty());
     }
 
     #[test]

@@ -62,6 +62,9 @@ struct InstructionOptions {
     /// What counts.
     #[arg(long, value_enum, default_value_t = Counter::Auto)]
     counter: Counter,
+    /// Also what functions take, all that they call included, whose names contain this; may be repeated.
+    #[arg(long = "function", value_name = "TEXT")]
+    functions: Vec<String>,
     /// File for the result as JSON.
     #[arg(long, default_value = "instructions.json")]
     json: PathBuf,
@@ -123,7 +126,14 @@ fn count_instructions(options: &InstructionOptions, interrupt: Interrupt) -> Res
     for Skipped { name, why } in skipped {
         eprintln!("{name}: not run, {why}");
     }
-    let count = instructions::count(&field, &peers, counter, options.requests, options.rounds)?;
+    let count = instructions::count(
+        &field,
+        &peers,
+        counter,
+        options.requests,
+        options.rounds,
+        &options.functions,
+    )?;
     println!("{}", count.markdown());
     write_json(&options.json, &count)
 }

@@ -4,6 +4,7 @@
 //! N requests over one connection one after the other, and is ended. The same again with 2N. The
 //! difference is N requests and nothing else: start, warm-up, connection and end are in both.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
@@ -11,7 +12,9 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail, ensure};
 use serde::Serialize;
 
-use crate::callgrind::{callgrind_total, perf_total, perf_works, valgrind_works};
+use crate::callgrind::{
+    callgrind_inclusive, callgrind_total, perf_total, perf_works, valgrind_works,
+};
 use crate::client::Client;
 use crate::load;
 use crate::peers::{FLOOR, Field, Peer};
@@ -56,6 +59,14 @@ pub(crate) struct Row {
     /// Of each round.
     pub(crate) instructions_per_request: Vec<f64>,
     spread: Option<Spread>,
+    /// Of the functions that were asked for, with all that they call, in the last round.
+    functions: BTreeMap<String, f64>,
+}
+
+/// What the counter has found.
+struct Total {
+    instructions: u64,
+    functions: BTreeMap<String, u64>,
 }
 
 /// The whole count.
@@ -67,33 +78,48 @@ pub(crate) struct Count {
     pub(crate) rows: Vec<Row>,
 }
 
-/// Counts `requests` requests of each contestant, `rounds` times.
+/// Counts `requests` requests of each contestant, `rounds` times, and what functions take of it whose names contain one of
+/// `parts`.
 pub(crate) fn count(
     field: &Field,
     peers: &[Peer],
     counter: Counter,
     requests: u64,
     rounds: usize,
+    parts: &[String],
 ) -> Result<Count> {
+    ensure!(
+        parts.is_empty() || counter == Counter::Callgrind,
+        "only callgrind tells of functions: --counter callgrind"
+    );
     let mut rows: Vec<Row> = Vec::new();
     for peer in peers {
         let mut values = Vec::new();
+        let mut functions = BTreeMap::new();
         for round in 1..=rounds {
             eprintln!("round {round}/{rounds}: {}", peer.name);
-            let short = total(field, peer, counter, requests)?;
-            let long = total(field, peer, counter, requests * 2)?;
+            let short = total(field, peer, counter, requests, parts)?;
+            let long = total(field, peer, counter, requests * 2, parts)?;
+            let (less, more) = (short.instructions, long.instructions);
             ensure!(
-                long > short,
-                "{}: {long} instructions for twice the requests, {short} for once",
+                more > less,
+                "{}: {more} instructions for twice the requests, {less} for once",
                 peer.name
             );
-            values.push((long - short) as f64 / requests as f64);
+            values.push((more - less) as f64 / requests as f64);
+            let of_short = |name: &String| short.functions.get(name).copied().unwrap_or(0);
+            let each = |(name, long): (&String, &u64)| {
+                let more = long.saturating_sub(of_short(name));
+                (name.clone(), more as f64 / requests as f64)
+            };
+            functions = long.functions.iter().map(each).collect();
         }
         rows.push(Row {
             name: peer.name,
             what: peer.what,
             spread: Spread::of(values.iter().copied()),
             instructions_per_request: values,
+            functions,
         });
     }
     Ok(Count {
@@ -103,7 +129,13 @@ pub(crate) fn count(
     })
 }
 
-fn total(field: &Field, peer: &Peer, counter: Counter, requests: u64) -> Result<u64> {
+fn total(
+    field: &Field,
+    peer: &Peer,
+    counter: Counter,
+    requests: u64,
+    parts: &[String],
+) -> Result<Total> {
     let dir = tempfile::tempdir().context("cannot create a folder")?;
     let file = dir.path().join("counts");
     let wrapper = match counter {
@@ -128,16 +160,19 @@ fn total(field: &Field, peer: &Peer, counter: Counter, requests: u64) -> Result<
     }
     drop(client);
     running.stop(STOP_PATIENCE)?;
-    read_total(&file, counter)
+    read_total(&file, counter, parts)
 }
 
-fn read_total(file: &Path, counter: Counter) -> Result<u64> {
+fn read_total(file: &Path, counter: Counter, parts: &[String]) -> Result<Total> {
     let text = fs::read_to_string(file)
         .with_context(|| format!("the counter left no {}", file.display()))?;
-    match counter {
-        Counter::Perf => perf_total(&text),
-        Counter::Auto | Counter::Callgrind => callgrind_total(&text),
-    }
+    Ok(Total {
+        instructions: match counter {
+            Counter::Perf => perf_total(&text),
+            Counter::Auto | Counter::Callgrind => callgrind_total(&text),
+        }?,
+        functions: callgrind_inclusive(&text, |name| parts.iter().any(|part| name.contains(part))),
+    })
 }
 
 impl Count {
@@ -170,6 +205,22 @@ impl Count {
                 row.name, row.what, own.median, own.min, own.max
             );
         }
+        for row in self.rows.iter().filter(|row| !row.functions.is_empty()) {
+            text += &format!(
+                "\n| functions of {}, with all that they call | instructions |\n|---|---:|\n",
+                row.name
+            );
+            // Less than that is no part of a request.
+            let mut functions: Vec<_> = row
+                .functions
+                .iter()
+                .filter(|(_, each)| **each >= 1.0)
+                .collect();
+            functions.sort_by(|one, other| other.1.total_cmp(one.1));
+            for (name, each) in functions {
+                text += &format!("| `{name}` | {each:.0} |\n");
+            }
+        }
         text
     }
 }
@@ -185,6 +236,7 @@ mod tests {
             what: "x",
             spread: Spread::of(values.iter().copied()),
             instructions_per_request: values,
+            functions: BTreeMap::from([("f".to_owned(), 12.4)]),
         };
         let count = Count {
             counter: "callgrind".to_owned(),
@@ -197,6 +249,10 @@ mod tests {
         let text = count.markdown();
         assert!(
             text.contains("| edgewright (x) | 77000 | 76000..78000 | +7000 | 1.100 |"),
+            "{text}"
+        );
+        assert!(
+            text.contains("functions of edgewright, with all that they call | instructions |\n|---|---:|\n| `f` | 12 |\n"),
             "{text}"
         );
     }

@@ -96,6 +96,9 @@ pub(crate) fn wrap(command: Command, wrapper: Wrapper) -> Command {
             let mut option = std::ffi::OsString::from("--callgrind-out-file=");
             option.push(file);
             outer.args(["--tool=callgrind", "--quiet"]).arg(option);
+            // What jemalloc does every 10 ms would be done for every few requests here, where time is stretched, and how
+            // often depends on the machine.
+            outer.env("_RJEM_MALLOC_CONF", "experimental_tcache_gc:false");
             outer
         }
         Wrapper::Perf(file) => {

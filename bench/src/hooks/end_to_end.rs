@@ -85,7 +85,7 @@ pub(super) fn compare(rounds: usize, valgrind: bool, interrupt: Interrupt) -> Re
     }
     let rows = turns(&field, &wrk, &peers, rounds)?;
     let counts = if valgrind {
-        instructions::count(&field, &peers, Counter::Callgrind, COUNTED_REQUESTS, 1)?.rows
+        instructions::count(&field, &peers, Counter::Callgrind, COUNTED_REQUESTS, 1, &[])?.rows
     } else {
         Vec::new()
     };

@@ -48,19 +48,22 @@ pub(super) fn prepare_fields(request: &HeaderMap, peer: &mut HttpPeer) {
 /// Whether there is one of the fields that Pingora removes on the way to the upstream.
 fn has_connection_fields(headers: &HeaderMap) -> bool {
     headers.keys().any(|name| {
-        matches!(
-            name.as_str(),
-            "connection"
-                | "http2-settings"
-                | "keep-alive"
-                | "proxy-authenticate"
-                | "proxy-authorization"
-                | "proxy-connection"
-                | "te"
-                | "trailer"
-                | "transfer-encoding"
-                | "upgrade"
-        )
+        let name = name.as_str();
+        // Few other fields have names of these lengths.
+        matches!(name.len(), 2 | 7 | 10 | 14 | 16..=19)
+            && matches!(
+                name,
+                "connection"
+                    | "http2-settings"
+                    | "keep-alive"
+                    | "proxy-authenticate"
+                    | "proxy-authorization"
+                    | "proxy-connection"
+                    | "te"
+                    | "trailer"
+                    | "transfer-encoding"
+                    | "upgrade"
+            )
     })
 }
 

@@ -49,6 +49,43 @@ fn hop_by_hop_headers_end_at_the_proxy() {
     assert_eq!(response.header("x-kept"), Some("1"));
 }
 
+/// Pingora is asked to look for them only where there is one, of any kind; also one that a hook has set.
+#[test]
+fn each_field_of_the_connection_ends_at_the_proxy_when_it_is_the_only_one() {
+    let web = Upstream::fixed("ok");
+    let proxy = serving(
+        r#"
+        route("/{*rest}").to("web");
+        route("/hook").on_request(|req| req.set_header("proxy-authorization", "x")).to("web");
+        "#,
+    )
+    .pool("web", web.address())
+    .start();
+    let fields = [
+        ("Connection", "close"),
+        ("HTTP2-Settings", "AAMAAABkAAQAAP__"),
+        ("Keep-Alive", "timeout=5"),
+        ("Proxy-Authenticate", "Basic"),
+        ("Proxy-Authorization", "Basic eDp5"),
+        ("Proxy-Connection", "keep-alive"),
+        ("TE", "trailers"),
+        ("Trailer", "x-sum"),
+        ("Upgrade", "h2c"),
+    ];
+    for (name, value) in fields {
+        let response = proxy.send(&get("/").header(name, value));
+        assert_eq!(response.status, 200, "{name}");
+    }
+    assert_eq!(proxy.send(&get("/hook")).status, 200);
+    let seen = web.requests();
+    assert_eq!(seen.len(), fields.len() + 1);
+    for request in seen {
+        for (gone, _) in fields {
+            assert_eq!(request.headers(gone), Vec::<String>::new(), "{gone}");
+        }
+    }
+}
+
 #[test]
 fn a_client_can_not_nominate_what_the_proxy_adds() {
     let web = Upstream::fixed("ok");
