@@ -3,6 +3,8 @@
 //! words. Compared are the hooks of all examples, generated programs, and both again with fewer and
 //! fewer operations allowed.
 
+#![allow(clippy::unwrap_used)]
+
 #[path = "../support/mod.rs"]
 mod support;
 

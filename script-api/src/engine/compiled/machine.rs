@@ -110,10 +110,10 @@ impl Host<'_> {
     }
 
     fn measured(&self, value: &Dynamic, place: Position) -> Result<(), Box<EvalAltResult>> {
-        if let Ok(text) = value.as_immutable_string_ref() {
-            if text.len() <= self.engine.max_string_size() {
-                return Ok(());
-            }
+        if let Ok(text) = value.as_immutable_string_ref()
+            && text.len() <= self.engine.max_string_size()
+        {
+            return Ok(());
         }
         self.engine
             .ensure_data_size_within_limits(value)

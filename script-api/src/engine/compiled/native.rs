@@ -171,10 +171,8 @@ impl Native {
             self.invoke(host, kept, arguments)?
         };
         host.fits(&value, self.place)?;
-        if by_reference {
-            if let Some(first) = arguments.first() {
-                host.fits(first, self.place)?;
-            }
+        if by_reference && let Some(first) = arguments.first() {
+            host.fits(first, self.place)?;
         }
         Ok(Called {
             value,

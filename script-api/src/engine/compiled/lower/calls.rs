@@ -97,13 +97,12 @@ impl Lowering<'_> {
 
     pub(super) fn arguments(&mut self, arguments: &[Expr]) -> Lowered<Vec<Code>> {
         for argument in arguments {
-            if let Expr::Variable(..) = argument {
-                if let Ok(Variable::Global(value)) = self.variable(argument) {
-                    if value.is_fnptr() {
-                        // Who is given a function calls it.
-                        self.note(Traits { needs_stack: true });
-                    }
-                }
+            if let Expr::Variable(..) = argument
+                && let Ok(Variable::Global(value)) = self.variable(argument)
+                && value.is_fnptr()
+            {
+                // Who is given a function calls it.
+                self.note(Traits { needs_stack: true });
             }
         }
         arguments
@@ -142,12 +141,11 @@ impl Lowering<'_> {
                 (First::Local { number, .. }, _) => {
                     let number = machine.base + *number;
                     let variable = &mut machine.locals[number];
-                    if has_direct {
-                        if let Some(value) =
+                    if has_direct
+                        && let Some(value) =
                             direct(&machine.host, &native, operator, variable, &values)?
-                        {
-                            return Ok(value);
-                        }
+                    {
+                        return Ok(value);
                     }
                     if variable.is_read_only() || variable.is_shared() {
                         let mut copy = variable.clone().flatten();
@@ -158,12 +156,11 @@ impl Lowering<'_> {
                 (First::Global { value, .. }, _) => value
                     .with(|value| called(&mut machine.host, &native, value, &mut values, false)),
                 (First::Value(_), Some(mut value)) => {
-                    if has_direct {
-                        if let Some(value) =
+                    if has_direct
+                        && let Some(value) =
                             direct(&machine.host, &native, operator, &value, &values)?
-                        {
-                            return Ok(value);
-                        }
+                    {
+                        return Ok(value);
                     }
                     called(&mut machine.host, &native, &mut value, &mut values, false)
                 }
@@ -241,7 +238,7 @@ fn run(machine: &mut Machine<'_>, body: &Code, values: Values, place: Position) 
         return Err(EvalAltResult::ErrorStackOverflow(place).into());
     }
     let base = std::mem::replace(&mut machine.base, machine.locals.len());
-    machine.locals.extend(values.into_iter());
+    machine.locals.extend(values);
     let ended = body(machine);
     machine.locals.truncate(machine.base);
     machine.base = base;

@@ -270,10 +270,8 @@ impl Lowering<'_> {
         let (is_not, is_minus) = (&*call.name == "!", &*call.name == "-");
         Ok(Box::new(move |machine: &mut Machine<'_>| {
             let mut value = operand(machine)?.flatten();
-            if is_not {
-                if let Ok(value) = value.as_bool() {
-                    return Ok(Dynamic::from_bool(!value));
-                }
+            if is_not && let Ok(value) = value.as_bool() {
+                return Ok(Dynamic::from_bool(!value));
             }
             if is_minus && value.is_int() {
                 let number = value.as_int().unwrap_or_default();

@@ -346,10 +346,10 @@ impl Property<'_> {
     /// asking counts.
     #[cold]
     fn asked_for_index(&self, error: Box<EvalAltResult>) -> Box<EvalAltResult> {
-        if matches!(*error, EvalAltResult::ErrorDotExpr(..)) {
-            if let Err(exhausted) = count(self.operator_place) {
-                return exhausted;
-            }
+        if matches!(*error, EvalAltResult::ErrorDotExpr(..))
+            && let Err(exhausted) = count(self.operator_place)
+        {
+            return exhausted;
         }
         error
     }
