@@ -78,6 +78,13 @@ bench-hooks: ## what a hook costs by itself, and what threads share in it
 	$(BENCH_BUILD)
 	$(BENCH) hooks --json $(TARGET)/hooks.json
 
+.PHONY: bench-jobs
+bench-jobs: ## what each job of a script costs: native, compiled, interpreted, and beside nginx with Lua (50 minutes)
+	@scripts/install.sh bench
+	$(BENCH_BUILD)
+	$(BENCH) jobs --json $(TARGET)/jobs.json
+	$(BENCH) jobs --end-to-end --instructions --json $(TARGET)/jobs-end-to-end.json
+
 .PHONY: bench-outage
 bench-outage: ## what clients notice of a dying and of a slow target, beside nginx and HAProxy (10 minutes)
 	@scripts/install.sh bench

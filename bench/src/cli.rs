@@ -13,6 +13,7 @@ use crate::backend::Backend;
 use crate::hooks;
 use crate::instructions::{self, Counter};
 use crate::interrupt::Interrupt;
+use crate::jobs;
 use crate::nginx;
 use crate::outage;
 use crate::peers::{ALL, FLOOR, Field, Peer, Programs};
@@ -37,6 +38,8 @@ enum Action {
     Instructions(InstructionOptions),
     /// What a hook costs by itself, without sockets, and what threads share in it.
     Hooks(hooks::Options),
+    /// What the jobs of scripts cost, each by itself: in this process, and beside nginx with Lua.
+    Jobs(jobs::Options),
     /// Errors and latency while one of three targets dies and another becomes slow.
     Outage(outage::Options),
     /// Latency during reloads beside latency without, how long a reload takes, and memory over many of them.
@@ -44,6 +47,9 @@ enum Action {
     /// What `hooks` runs under callgrind.
     #[command(hide = true)]
     HookLoop(hooks::LoopOptions),
+    /// What `jobs` runs under callgrind.
+    #[command(hide = true)]
+    JobLoop(jobs::LoopOptions),
     /// What `hooks` runs under lackey.
     #[command(hide = true)]
     HookTrace(hooks::TraceOptions),
@@ -111,9 +117,11 @@ pub fn execute(cli: Cli) -> Result<()> {
         Action::Run(options) => run::run(&options, interrupt),
         Action::Instructions(options) => count_instructions(&options, interrupt),
         Action::Hooks(options) => hooks::run(&options, interrupt),
+        Action::Jobs(options) => jobs::run(&options, interrupt),
         Action::Outage(options) => outage::run(&options, &interrupt),
         Action::Reload(options) => reload::run(&options, &interrupt),
         Action::HookLoop(options) => hooks::run_loop(&options),
+        Action::JobLoop(options) => jobs::run_loop(&options),
         Action::HookTrace(options) => hooks::run_trace(&options),
     }
 }

@@ -32,17 +32,31 @@ pub(crate) struct Settings {
 /// Writes the files to `dir` and gives the command that serves them.
 pub(crate) fn command(binary: &Path, dir: &Path, settings: &Settings) -> Result<Command> {
     let routes = routes(settings.auth_hook, settings.routing_hook);
-    for (name, text) in [
-        ("edgewright.toml", config(settings)),
-        ("routes.rhai", routes),
-        (KEYS_FILE, keys_json()?),
-    ] {
-        let file = dir.join(name);
-        fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))?;
-    }
+    let files = [("routes.rhai", routes), (KEYS_FILE, keys_json()?)];
+    serving(binary, dir, settings, &files)
+}
+
+/// The same with another program, which these files are.
+pub(crate) fn serving(
+    binary: &Path,
+    dir: &Path,
+    settings: &Settings,
+    files: &[(&str, String)],
+) -> Result<Command> {
+    write(dir, &[("edgewright.toml", config(settings))])?;
+    write(dir, files)?;
     let mut command = Command::new(binary);
     command.arg("run").arg(dir);
     Ok(command)
+}
+
+/// Writes files by their names to a folder.
+pub(crate) fn write(dir: &Path, files: &[(&str, String)]) -> Result<()> {
+    for (name, text) in files {
+        let file = dir.join(name);
+        fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    Ok(())
 }
 
 fn config(settings: &Settings) -> String {

@@ -24,8 +24,9 @@ use crate::stats::Spread;
 /// Requests before those that count, in both runs: pools are filled, script is compiled.
 const WARMUP: u64 = 200;
 /// Counting makes a program some fifty times slower.
-const TIMEOUT: Duration = Duration::from_secs(30);
-const STOP_PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
+/// And its end too.
+pub(crate) const STOP_PATIENCE: Duration = Duration::from_secs(60);
 
 /// What counts the instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

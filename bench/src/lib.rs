@@ -15,6 +15,7 @@ mod environment;
 mod hooks;
 mod instructions;
 mod interrupt;
+pub mod jobs;
 mod load;
 mod nginx;
 mod outage;

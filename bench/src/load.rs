@@ -1,5 +1,7 @@
 //! The job that every contestant does: what is asked, with which headers, and what comes back.
 
+/// The host of the measured requests.
+pub(crate) const HOST: &str = "bench.test";
 /// Path of the measured requests.
 pub(crate) const PATH: &str = "/api/items";
 /// Path at which the backend also tells what it received; only for checks.
@@ -16,6 +18,25 @@ pub(crate) const BLUE: &str = "blue";
 pub(crate) const GREEN: &str = "green";
 /// Bytes of every answer's body.
 pub(crate) const BODY_LENGTH: usize = 1000;
+
+/// What a browser sends besides, where header fields are to be as many as in service.
+pub(crate) const BROWSER_FIELDS: [(&str, &str); 5] = [
+    (
+        "user-agent",
+        "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
+    ),
+    ("accept", "application/json, text/plain, */*"),
+    ("accept-language", "en-US,en;q=0.8,de;q=0.5"),
+    ("accept-encoding", "gzip, deflate, br, zstd"),
+    ("cookie", "session=3f0d6b1c9a5e4f27; theme=dark"),
+];
+
+/// First segments of paths, for the job that routes by them. At `/{prefix}/check` the backend tells what
+/// it received.
+pub(crate) const PREFIXES: [&str; 16] = [
+    "users", "orders", "products", "cart", "search", "login", "images", "assets", "admin",
+    "reports", "billing", "payments", "webhooks", "events", "metrics", "docs",
+];
 
 const KEYS: usize = 1000;
 const USED_KEY: usize = KEYS / 2;
@@ -42,36 +63,77 @@ pub(crate) fn good_client() -> String {
     client(USED_KEY)
 }
 
-fn key(number: usize) -> String {
+/// The API key with this number.
+pub(crate) fn key(number: usize) -> String {
     format!("key-{number:04}-6f1d0c2b9a")
 }
 
-fn client(number: usize) -> String {
+/// Whose key [`key`] is.
+pub(crate) fn client(number: usize) -> String {
     format!("client-{number:04}")
 }
 
-/// The header lines of a request, the same for every contestant whatever it makes of them.
-pub(crate) fn headers(key: &str, variant: &str) -> [(&'static str, String); 3] {
-    [
-        ("Host", "bench.test".to_owned()),
-        (KEY_HEADER, key.to_owned()),
-        (VARIANT_HEADER, variant.to_owned()),
-    ]
+/// A request that is sent again and again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Request {
+    /// The method.
+    pub(crate) method: &'static str,
+    /// The host.
+    pub(crate) host: &'static str,
+    /// The path.
+    pub(crate) path: String,
+    /// The header fields but for host and length.
+    pub(crate) headers: Vec<(&'static str, String)>,
+    /// The body; with an empty one there is no `content-length`.
+    pub(crate) body: String,
+}
+
+impl Request {
+    /// As HTTP/1.1 writes it.
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        let mut text = format!(
+            "{} {} HTTP/1.1\r\nHost: {}\r\n",
+            self.method, self.path, self.host
+        );
+        for (name, value) in &self.headers {
+            text += &format!("{name}: {value}\r\n");
+        }
+        if !self.body.is_empty() {
+            text += &format!("content-length: {}\r\n", self.body.len());
+        }
+        text += "\r\n";
+        text += &self.body;
+        text.into_bytes()
+    }
+}
+
+/// A request that every contestant of the common comparison understands.
+fn ordinary(path: &str, key: &str, variant: &str) -> Request {
+    Request {
+        method: "GET",
+        host: HOST,
+        path: path.to_owned(),
+        headers: vec![
+            (KEY_HEADER, key.to_owned()),
+            (VARIANT_HEADER, variant.to_owned()),
+        ],
+        body: String::new(),
+    }
 }
 
 /// A whole GET request.
 pub(crate) fn request(path: &str, key: &str, variant: &str) -> Vec<u8> {
-    let mut text = format!("GET {path} HTTP/1.1\r\n");
-    for (name, value) in headers(key, variant) {
-        text += &format!("{name}: {value}\r\n");
-    }
-    text += "\r\n";
-    text.into_bytes()
+    ordinary(path, key, variant).bytes()
 }
 
 /// The measured request.
+pub(crate) fn measured() -> Request {
+    ordinary(PATH, &good_key(), BLUE)
+}
+
+/// The measured request as bytes.
 pub(crate) fn measured_request() -> Vec<u8> {
-    request(PATH, &good_key(), BLUE)
+    measured().bytes()
 }
 
 #[cfg(test)]
@@ -89,5 +151,20 @@ mod tests {
         let text = String::from_utf8(measured_request()).unwrap();
         assert!(text.starts_with("GET /api/items HTTP/1.1\r\nHost: bench.test\r\n"));
         assert!(text.ends_with("x-variant: blue\r\n\r\n"));
+    }
+
+    #[test]
+    fn a_body_has_its_length() {
+        let request = Request {
+            method: "POST",
+            headers: Vec::new(),
+            body: "{}".to_owned(),
+            ..measured()
+        };
+        let text = String::from_utf8(request.bytes()).unwrap();
+        assert_eq!(
+            text,
+            "POST /api/items HTTP/1.1\r\nHost: bench.test\r\ncontent-length: 2\r\n\r\n{}"
+        );
     }
 }

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use crate::load::{self, BLUE, CHECK_PATH, CLIENT_HEADER, GREEN};
+use crate::load::{self, BLUE, CHECK_PATH, CLIENT_HEADER, GREEN, PREFIXES};
 
 /// Where distributions put the dynamic modules.
 const MODULE_FOLDERS: [&str; 4] = [
@@ -106,11 +106,20 @@ pub(crate) fn backend_config(addresses: BackendAddresses, connections: usize) ->
     let body = load::body();
     let server = |name: &str, address: SocketAddr| {
         let seen = CLIENT_HEADER.replace('-', "_");
+        let prefixes = PREFIXES.map(|prefix| format!("/{prefix}/check"));
+        let telling: String = [CHECK_PATH]
+            .into_iter()
+            .chain(prefixes.iter().map(String::as_str))
+            .map(|path| {
+                format!(
+                    "  location {path} {{\n    add_header x-backend {name};\n    \
+                     add_header x-seen-client $http_{seen};\n    return 200 \"{body}\";\n  }}\n"
+                )
+            })
+            .collect();
         format!(
             "server {{\n  listen {address} backlog=4096;\n  default_type text/plain;\n  \
-             location / {{ return 200 \"{body}\"; }}\n  \
-             location {CHECK_PATH} {{\n    add_header x-backend {name};\n    \
-             add_header x-seen-client $http_{seen};\n    return 200 \"{body}\";\n  }}\n}}\n"
+             location / {{ return 200 \"{body}\"; }}\n{telling}}}\n"
         )
     };
     let http = format!(
@@ -124,13 +133,6 @@ pub(crate) fn backend_config(addresses: BackendAddresses, connections: usize) ->
 
 /// A proxy: plain, or with auth and routing in Lua.
 pub(crate) fn proxy_config(settings: &ProxySettings) -> String {
-    let idle = settings.pool.div_ceil(settings.workers.max(1));
-    let upstream = |name: &str, address: SocketAddr| {
-        format!(
-            "upstream {name} {{\n  server {address};\n  keepalive {idle};\n  \
-             keepalive_requests 1000000000;\n  keepalive_timeout 3600s;\n}}\n"
-        )
-    };
     let (location, lua_settings) = match &settings.lua {
         Some(lua) => (
             lua_location(lua),
@@ -138,18 +140,40 @@ pub(crate) fn proxy_config(settings: &ProxySettings) -> String {
         ),
         None => (format!("    proxy_pass http://{BLUE};\n"), ""),
     };
-    let http = format!(
-        "{}{}{lua_settings}server {{\n  listen {} backlog=4096;\n  location / {{\n{location}    \
-         proxy_http_version 1.1;\n    proxy_set_header Connection \"\";\n    \
-         proxy_set_header Host $http_host;\n  }}\n}}\n",
-        upstream(BLUE, settings.backend.blue),
-        upstream(GREEN, settings.backend.green),
+    let servers = format!(
+        "{lua_settings}server {{\n  listen {} backlog=4096;\n  location / {{\n{location}{PROXYING}  }}\n}}\n",
         settings.listen,
     );
+    let modules = settings.lua.map(|lua| lua.modules);
+    proxy_with(settings, modules, &servers)
+}
+
+/// What each location has that proxies.
+pub(crate) const PROXYING: &str = "    proxy_http_version 1.1;\n    \
+    proxy_set_header Connection \"\";\n    proxy_set_header Host $http_host;\n";
+
+/// A proxy with both pools and these servers; with the Lua modules when their folder is given.
+pub(crate) fn proxy_with(
+    settings: &ProxySettings,
+    lua_modules: Option<&Path>,
+    servers: &str,
+) -> String {
+    let idle = settings.pool.div_ceil(settings.workers.max(1));
+    let upstream = |name: &str, address: SocketAddr| {
+        format!(
+            "upstream {name} {{\n  server {address};\n  keepalive {idle};\n  \
+             keepalive_requests 1000000000;\n  keepalive_timeout 3600s;\n}}\n"
+        )
+    };
+    let http = format!(
+        "{}{}{servers}",
+        upstream(BLUE, settings.backend.blue),
+        upstream(GREEN, settings.backend.green),
+    );
     let mut modules = String::new();
-    if let Some(lua) = &settings.lua {
+    if let Some(folder) = lua_modules {
         for module in ["ndk_http_module.so", "ngx_http_lua_module.so"] {
-            modules += &format!("load_module {};\n", lua.modules.join(module).display());
+            modules += &format!("load_module {};\n", folder.join(module).display());
         }
     }
     if settings.single_process {

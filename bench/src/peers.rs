@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
+use serde::Serialize;
 
 use crate::backend::Backend;
 use crate::edgewright;
 use crate::interrupt::Interrupt;
+use crate::jobs::{self, Job};
 use crate::nginx::{self, Lua, ProxySettings};
 use crate::placement::Placement;
 
@@ -37,6 +39,21 @@ enum Kind {
     Nginx {
         lua: Option<Jobs>,
     },
+    /// One of the jobs in a hook or in Lua, and beside it the same without.
+    Job {
+        job: Job,
+        side: Side,
+    },
+}
+
+/// Who does a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Side {
+    /// edgewright.
+    Edgewright,
+    /// nginx with Lua.
+    NginxLua,
 }
 
 /// What a script of nginx does.
@@ -215,7 +232,65 @@ pub(crate) struct Field {
     pub(crate) interrupt: Interrupt,
 }
 
+impl Field {
+    /// An edgewright without hooks.
+    fn edgewright_settings(&self, listen: SocketAddr) -> edgewright::Settings {
+        edgewright::Settings {
+            listen,
+            backend: self.backend.addresses(),
+            threads: self.threads,
+            pool: self.pool,
+            forwarded_headers: true,
+            auth_hook: false,
+            routing_hook: false,
+        }
+    }
+
+    /// An nginx without Lua.
+    fn nginx_settings(
+        &self,
+        listen: SocketAddr,
+        single_process: bool,
+    ) -> Result<ProxySettings<'static>> {
+        ensure!(
+            !single_process || self.threads == 1,
+            "instructions of nginx are counted in one process: --threads must be 1"
+        );
+        Ok(ProxySettings {
+            listen,
+            backend: self.backend.addresses(),
+            workers: self.threads,
+            pool: self.pool,
+            connections: self.connections * 2 + self.pool + 64,
+            lua: None,
+            single_process,
+        })
+    }
+}
+
+impl Side {
+    /// Both, in the order of the report.
+    pub(crate) const ALL: [Self; 2] = [Self::Edgewright, Self::NginxLua];
+
+    /// Its name in reports.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Edgewright => "edgewright",
+            Self::NginxLua => "nginx-Lua",
+        }
+    }
+}
+
 impl Peer {
+    /// The contestant that does this job.
+    pub(crate) fn doing(job: Job, side: Side) -> Self {
+        Self {
+            name: job.name(),
+            what: side.name(),
+            kind: Kind::Job { job, side },
+        }
+    }
+
     /// Whether it must refuse unknown keys and tell the upstream whose key it was.
     pub(crate) fn checks_keys(&self) -> bool {
         matches!(
@@ -240,23 +315,42 @@ impl Peer {
 
     /// Whether it is an nginx.
     pub(crate) fn is_nginx(&self) -> bool {
-        matches!(self.kind, Kind::Nginx { .. })
+        matches!(
+            self.kind,
+            Kind::Nginx { .. }
+                | Kind::Job {
+                    side: Side::NginxLua,
+                    ..
+                }
+        )
     }
 
     /// The program of this project that it runs; `None` for nginx.
     pub(crate) fn own_program<'a>(&self, programs: &'a Programs) -> Option<&'a Path> {
         match self.kind {
             Kind::Floor { .. } => Some(&programs.floor),
-            Kind::Edgewright { pgo: false, .. } => Some(&programs.edgewright),
             Kind::Edgewright { pgo: true, .. } => Some(&programs.pgo),
-            Kind::Nginx { .. } => None,
+            Kind::Edgewright { pgo: false, .. }
+            | Kind::Job {
+                side: Side::Edgewright,
+                ..
+            } => Some(&programs.edgewright),
+            Kind::Nginx { .. }
+            | Kind::Job {
+                side: Side::NginxLua,
+                ..
+            } => None,
         }
     }
 
     /// Why it can't be run here, if so.
     pub(crate) fn missing(&self, programs: &Programs) -> Option<String> {
         match self.kind {
-            Kind::Nginx { lua: Some(_) } if programs.lua_modules.is_none() => {
+            Kind::Nginx { lua: Some(_) }
+            | Kind::Job {
+                side: Side::NginxLua,
+                ..
+            } if programs.lua_modules.is_none() => {
                 Some("nginx's Lua module is not installed".to_owned())
             }
             _ => self
@@ -274,14 +368,13 @@ impl Peer {
         listen: SocketAddr,
         single_process: bool,
     ) -> Result<Command> {
-        let backend = field.backend.addresses();
         let programs = &field.programs;
         match self.kind {
             Kind::Floor { timeouts } => {
                 let mut command = Command::new(&programs.floor);
                 command
                     .arg(format!("--listen={listen}"))
-                    .arg(format!("--upstream={}", backend.blue))
+                    .arg(format!("--upstream={}", field.backend.addresses().blue))
                     .arg(format!("--threads={}", field.threads))
                     .arg(format!("--keepalive={}", field.pool));
                 if timeouts {
@@ -302,31 +395,39 @@ impl Peer {
                 },
                 dir,
                 &edgewright::Settings {
-                    listen,
-                    backend,
-                    threads: field.threads,
-                    pool: field.pool,
                     forwarded_headers: forwarded,
                     auth_hook: auth,
                     routing_hook: routing,
+                    ..field.edgewright_settings(listen)
                 },
             ),
+            Kind::Job {
+                job,
+                side: Side::Edgewright,
+            } => edgewright::serving(
+                &programs.edgewright,
+                dir,
+                &field.edgewright_settings(listen),
+                &jobs::edgewright_files(job)?,
+            ),
+            Kind::Job {
+                job,
+                side: Side::NginxLua,
+            } => {
+                edgewright::write(dir, &jobs::nginx_files(job)?)?;
+                let settings = field.nginx_settings(listen, single_process)?;
+                let servers = jobs::nginx_servers(job, listen);
+                let modules = programs.lua_modules.as_deref();
+                let config = nginx::proxy_with(&settings, modules, &servers);
+                nginx::command(&programs.nginx, dir, &config)
+            }
             Kind::Nginx { lua } => {
-                ensure!(
-                    !single_process || field.threads == 1,
-                    "instructions of nginx are counted in one process: --threads must be 1"
-                );
                 if lua.is_some() {
                     let file = dir.join("keys.lua");
                     std::fs::write(&file, nginx::lua_keys())
                         .with_context(|| format!("cannot write {}", file.display()))?;
                 }
                 let config = nginx::proxy_config(&ProxySettings {
-                    listen,
-                    backend,
-                    workers: field.threads,
-                    pool: field.pool,
-                    connections: field.connections * 2 + field.pool + 64,
                     lua: lua
                         .zip(programs.lua_modules.as_deref())
                         .map(|(jobs, modules)| Lua {
@@ -334,7 +435,7 @@ impl Peer {
                             auth: jobs.auth,
                             routing: jobs.routing,
                         }),
-                    single_process,
+                    ..field.nginx_settings(listen, single_process)?
                 });
                 nginx::command(&programs.nginx, dir, &config)
             }

@@ -158,7 +158,7 @@ fn turn(field: &Field, wrk: &Wrk, peer: &Peer, plan: Plan, round: usize) -> Resu
 
 /// wrk looks at no body, but it counts bytes. Answers of another status have another length, so
 /// this can only be said of a run without errors.
-fn ensure_length(load: &WrkResult, answer_length: usize) -> Result<()> {
+pub(crate) fn ensure_length(load: &WrkResult, answer_length: usize) -> Result<()> {
     if load.errors() > 0 {
         return Ok(());
     }

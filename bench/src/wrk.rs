@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
 use crate::interrupt::Interrupt;
-use crate::load::{self, BLUE};
+use crate::load::{self, Request};
 use crate::process::Process;
 
 /// wrk's own summary as one line of JSON: exact numbers instead of the rounded ones that it
@@ -88,7 +88,6 @@ impl Wrk {
         cpus: Option<CpuSet>,
     ) -> Result<Self> {
         let dir = tempfile::tempdir().context("cannot create a folder")?;
-        fs::write(dir.path().join("done.lua"), SCRIPT).context("cannot write wrk's script")?;
         Ok(Self {
             program: program.to_owned(),
             threads: threads.min(connections),
@@ -98,29 +97,54 @@ impl Wrk {
         })
     }
 
-    /// Loads `address` for so many seconds.
+    /// Loads `address` for so many seconds with the measured request.
     pub(crate) fn run(
         &self,
         address: SocketAddr,
         seconds: u64,
         interrupt: &Interrupt,
     ) -> Result<WrkResult> {
+        self.send(&load::measured(), address, seconds, interrupt)
+    }
+
+    /// The same with another request.
+    pub(crate) fn send(
+        &self,
+        request: &Request,
+        address: SocketAddr,
+        seconds: u64,
+        interrupt: &Interrupt,
+    ) -> Result<WrkResult> {
+        let script = self.dir.path().join("wrk.lua");
+        fs::write(&script, script_for(request)).context("cannot write wrk's script")?;
         let mut command = Command::new(&self.program);
         command
             .arg(format!("-t{}", self.threads))
             .arg(format!("-c{}", self.connections))
             .arg(format!("-d{seconds}s"))
             .arg("-s")
-            .arg(self.dir.path().join("done.lua"));
-        for (name, value) in load::headers(&load::good_key(), BLUE) {
+            .arg(script)
+            .arg("-H")
+            .arg(format!("Host: {}", request.host));
+        for (name, value) in &request.headers {
             command.arg("-H").arg(format!("{name}: {value}"));
         }
-        command.arg(format!("http://{address}{}", load::PATH));
+        command.arg(format!("http://{address}{}", request.path));
         let log = self.dir.path().join("output.log");
         let output = Process::spawn("wrk", &mut command, &log, self.cpus)?
             .finish(Duration::from_secs(seconds) + OVERTIME, interrupt)?;
         parse(&output)
     }
+}
+
+/// Method and body are no arguments of wrk. It writes the length by itself.
+fn script_for(request: &Request) -> String {
+    let Request { method, body, .. } = request;
+    let body = match body.as_str() {
+        "" => String::new(),
+        body => format!("wrk.body = [==[{body}]==]\n"),
+    };
+    format!("wrk.method = \"{method}\"\n{body}{SCRIPT}")
 }
 
 fn parse(output: &str) -> Result<WrkResult> {
@@ -147,6 +171,18 @@ mod tests {
         assert_eq!(result.errors(), 20_010);
         assert_eq!(result.per_second(), 20_000.0);
         assert_eq!((result.p50_us, result.p99_us), (1900, 4100));
+    }
+
+    #[test]
+    fn the_script_has_what_is_no_argument() {
+        let mut request = load::measured();
+        assert!(script_for(&request).starts_with("wrk.method = \"GET\"\ndone = "));
+        request.method = "POST";
+        request.body = "{\"a\":1}".to_owned();
+        assert!(
+            script_for(&request)
+                .starts_with("wrk.method = \"POST\"\nwrk.body = [==[{\"a\":1}]==]\ndone = ")
+        );
     }
 
     #[test]

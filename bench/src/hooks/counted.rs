@@ -71,16 +71,31 @@ struct Totals {
 
 /// Counts `calls` calls of one way to do one job.
 pub(super) fn count(job: Job, way: Way, calls: u64, interrupt: &Interrupt) -> Result<Counted> {
-    let short = totals(job, way, calls, interrupt)?;
-    let long = totals(job, way, calls * 2, interrupt)?;
+    let arguments = [
+        "hook-loop".to_owned(),
+        format!("--job={}", argument(job)),
+        format!("--way={}", argument(way)),
+    ];
+    let (instructions, allocations) = count_own(&arguments, calls, interrupt)
+        .with_context(|| format!("{}, {}", job.name(), way.name()))?;
+    Ok(Counted {
+        job,
+        way,
+        instructions,
+        allocations,
+    })
+}
+
+/// Instructions and allocations of each of `calls` calls, by running this program with these arguments and
+/// `--calls` twice.
+pub(crate) fn count_own(
+    arguments: &[String],
+    calls: u64,
+    interrupt: &Interrupt,
+) -> Result<(f64, f64)> {
+    let short = totals(arguments, calls, interrupt)?;
+    let long = totals(arguments, calls * 2, interrupt)?;
     between(short, long, calls)
-        .map(|(instructions, allocations)| Counted {
-            job,
-            way,
-            instructions,
-            allocations,
-        })
-        .with_context(|| format!("{}, {}", job.name(), way.name()))
 }
 
 fn between(short: Totals, long: Totals, calls: u64) -> Result<(f64, f64)> {
@@ -94,15 +109,11 @@ fn between(short: Totals, long: Totals, calls: u64) -> Result<(f64, f64)> {
     ))
 }
 
-fn totals(job: Job, way: Way, calls: u64, interrupt: &Interrupt) -> Result<Totals> {
+fn totals(arguments: &[String], calls: u64, interrupt: &Interrupt) -> Result<Totals> {
     let dir = tempfile::tempdir().context("cannot create a folder")?;
     let file = dir.path().join("counts");
     let mut command = Command::new(own_program()?);
-    command
-        .arg("hook-loop")
-        .arg(format!("--job={}", argument(job)))
-        .arg(format!("--way={}", argument(way)))
-        .arg(format!("--calls={calls}"));
+    command.args(arguments).arg(format!("--calls={calls}"));
     let mut command = wrap(command, Wrapper::Callgrind(&file));
     let log = dir.path().join("output.log");
     Process::spawn("callgrind", &mut command, &log, None)?.finish(PATIENCE, interrupt)?;
@@ -124,7 +135,7 @@ pub(super) fn own_program() -> Result<std::path::PathBuf> {
 }
 
 /// How the command line spells a value.
-pub(super) fn argument(value: impl ValueEnum) -> String {
+pub(crate) fn argument(value: impl ValueEnum) -> String {
     value
         .to_possible_value()
         .map(|value| value.get_name().to_owned())

@@ -17,7 +17,7 @@ use crate::interrupt::Interrupt;
 use crate::run::turn_order;
 
 /// Calls before those that count: caches are filled, names are resolved.
-pub(super) const WARMUP: u64 = 1000;
+pub(crate) const WARMUP: u64 = 1000;
 
 /// What calls cost in one turn.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -114,7 +114,7 @@ pub(super) fn repeat(hooks: &mut dyn Hooks, job: Job, calls: u64) -> Result<()> 
 }
 
 /// The CPU time that this thread has used.
-pub(super) fn thread_cpu_time() -> Duration {
+pub(crate) fn thread_cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
     let nanoseconds = u32::try_from(time.tv_nsec).unwrap_or(0);
@@ -122,7 +122,7 @@ pub(super) fn thread_cpu_time() -> Duration {
 }
 
 /// The share of one call in what `calls` took.
-pub(super) fn per_call(total: f64, calls: u64) -> f64 {
+pub(crate) fn per_call(total: f64, calls: u64) -> f64 {
     total / calls.max(1) as f64
 }
 

@@ -21,7 +21,7 @@ pub(super) fn allocated() -> u64 {
 }
 
 /// Makes hooks keep their memory budget as they do in `edgewright`, so that its cost is in theirs.
-pub(super) fn bound_hooks() {
+pub(crate) fn bound_hooks() {
     count_memory_with(|| {
         COUNTERS.with(|counters| match counters {
             Some((allocated, freed)) => allocated.get().wrapping_sub(freed.get()),

@@ -23,7 +23,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 
-pub(crate) use counted::{LoopOptions, run_loop};
+pub(crate) use counted::{LoopOptions, argument, count_own, run_loop};
+pub(crate) use cpu::{WARMUP, per_call, thread_cpu_time};
+pub(crate) use memory::bound_hooks;
+pub(crate) use report::number;
 pub(crate) use sharing::{TraceOptions, run_trace};
 
 use crate::callgrind::valgrind_works;

@@ -261,7 +261,7 @@ fn per_call(sites: &[Site]) -> f64 {
     sites.iter().fold(0.0, |sum, site| sum + site.per_call)
 }
 
-fn number(value: Option<f64>, digits: usize) -> String {
+pub(crate) fn number(value: Option<f64>, digits: usize) -> String {
     value.map_or_else(|| "–".to_owned(), |value| format!("{value:.digits$}"))
 }
 

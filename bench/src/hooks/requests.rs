@@ -3,23 +3,11 @@
 use edgewright_script::memory::MemoryRequest;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use crate::load::{self, BLUE, GREEN, KEY_HEADER, PATH, VARIANT_HEADER};
+use crate::load::{self, BLUE, BROWSER_FIELDS, GREEN, KEY_HEADER, PATH, VARIANT_HEADER};
 
 /// How many different requests the measured calls go through: more than one, because the same bytes
 /// each time are what no cache and no branch predictor ever sees in service.
 pub(super) const COUNT: usize = 64;
-
-/// What a browser sends besides: with key, variant and host 8 header fields.
-const OTHER_FIELDS: [(&str, &str); 5] = [
-    (
-        "user-agent",
-        "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
-    ),
-    ("accept", "application/json, text/plain, */*"),
-    ("accept-language", "en-US,en;q=0.8,de;q=0.5"),
-    ("accept-encoding", "gzip, deflate, br, zstd"),
-    ("cookie", "session=3f0d6b1c9a5e4f27; theme=dark"),
-];
 
 /// Requests with good keys, half of them for either pool.
 pub(super) fn measured() -> Vec<MemoryRequest> {
@@ -40,7 +28,7 @@ pub(super) fn request(key: Option<&[u8]>, variant: Option<&[u8]>) -> MemoryReque
     let mut request = MemoryRequest::new("GET", "bench.test", PATH);
     let fields = [("host", "bench.test".as_bytes())]
         .into_iter()
-        .chain(OTHER_FIELDS.map(|(name, value)| (name, value.as_bytes())))
+        .chain(BROWSER_FIELDS.map(|(name, value)| (name, value.as_bytes())))
         .chain(key.map(|key| (KEY_HEADER, key)))
         .chain(variant.map(|variant| (VARIANT_HEADER, variant)));
     request.headers = fields
