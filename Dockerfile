@@ -11,12 +11,14 @@ RUN command -v cmake >/dev/null || { apt-get update \
     && rm -rf /var/lib/apt/lists/*; }
 WORKDIR /src
 
-# Dependencies are downloaded in a layer of their own, which lasts until a manifest changes.
+# Dependencies are downloaded in a layer of their own, which lasts until a manifest changes. Cargo
+# wants a file for each library and benchmark that a manifest names before it reads on.
 COPY Cargo.toml Cargo.lock ./
 COPY core/Cargo.toml core/
 COPY script-api/Cargo.toml script-api/
 COPY bench/Cargo.toml bench/
-RUN mkdir core/src script-api/src && touch core/src/lib.rs script-api/src/lib.rs \
+RUN mkdir core/src script-api/src bench/src bench/benches \
+    && touch core/src/lib.rs script-api/src/lib.rs bench/src/lib.rs bench/benches/jobs.rs \
     && cargo fetch --locked
 
 # `release` is what is measured and meant for use; `release-fast` links in a fraction of the time.
