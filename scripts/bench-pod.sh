@@ -46,6 +46,7 @@ build() {
     sed -i "s/\"BODY\"/\"$body\"/" "$work/backend.conf"
     strip -o "$work/edgewright" "$binaries/edgewright"
     strip -o "$work/edgewright-floor" "$binaries/edgewright-floor"
+    scripts/bases.sh bench/pod/Dockerfile >&2
     # The host's network: its resolver may be one that only the host reaches.
     docker build --quiet --network host --tag "$image" "$work" >/dev/null
 }

@@ -15,14 +15,7 @@ if ! docker version >/dev/null 2>&1; then
     echo "image: no docker engine answers" >&2
     exit 1
 fi
-for base in $(sed -n 's/^FROM \([^ ]*\).*/\1/p' Dockerfile); do
-    if ! docker image inspect "$base" >/dev/null 2>&1 && ! docker pull -q "$base"; then
-        echo "image: $base can't be pulled, so it is made here"
-        scripts/install.sh base-images
-        scripts/base-images.sh
-        break
-    fi
-done
+scripts/bases.sh Dockerfile
 
 # A proxy that this shell uses is used by the build, and does not end up in the image.
 arguments=()

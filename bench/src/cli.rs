@@ -163,6 +163,14 @@ impl Default for Common {
 }
 
 impl Common {
+    /// As without any option, but with this `edgewright`, if there is one.
+    pub(crate) fn with_edgewright(edgewright: Option<PathBuf>) -> Self {
+        Self {
+            edgewright,
+            ..Self::default()
+        }
+    }
+
     /// Starts the backend and finds the programs.
     pub(crate) fn field(&self, connections: usize, interrupt: Interrupt) -> Result<Field> {
         ensure!(

@@ -116,6 +116,9 @@ impl Request for MemoryRequest {
     fn header(&self, name: &str) -> Option<&[u8]> {
         self.headers.get(name).map(HeaderValue::as_bytes)
     }
+    fn field(&self, name: &HeaderName) -> Option<&[u8]> {
+        self.headers.get(name).map(HeaderValue::as_bytes)
+    }
     fn headers(&self, name: &str) -> Vec<&[u8]> {
         let values = self.headers.get_all(name).into_iter();
         values.map(HeaderValue::as_bytes).collect()
@@ -203,6 +206,9 @@ impl Response for MemoryResponse {
         self.is_local
     }
     fn header(&self, name: &str) -> Option<&[u8]> {
+        self.headers.get(name).map(HeaderValue::as_bytes)
+    }
+    fn field(&self, name: &HeaderName) -> Option<&[u8]> {
         self.headers.get(name).map(HeaderValue::as_bytes)
     }
     fn headers(&self, name: &str) -> Vec<&[u8]> {

@@ -86,6 +86,8 @@ pub trait Request {
     fn params(&self) -> Vec<(&str, &str)>;
     /// The first value of a header field.
     fn header(&self, name: &str) -> Option<&[u8]>;
+    /// The same, of a field whose name is parsed already.
+    fn field(&self, name: &HeaderName) -> Option<&[u8]>;
     /// All values of a header field, in order.
     fn headers(&self, name: &str) -> Vec<&[u8]>;
     /// Replaces all values of a header field.

@@ -14,6 +14,8 @@ pub trait Response {
     fn is_local(&self) -> bool;
     /// The first value of a header field.
     fn header(&self, name: &str) -> Option<&[u8]>;
+    /// The same, of a field whose name is parsed already.
+    fn field(&self, name: &HeaderName) -> Option<&[u8]>;
     /// All values of a header field, in order.
     fn headers(&self, name: &str) -> Vec<&[u8]>;
     /// Replaces all values of a header field.

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
 use serde::Serialize;
@@ -40,6 +40,8 @@ pub(super) struct Plan {
     pub(super) seconds: u64,
     /// Requests whose instructions are counted, if they are.
     pub(super) counted: Option<u64>,
+    /// The `edgewright` binary, if it isn't the one beside this program.
+    pub(super) edgewright: Option<PathBuf>,
 }
 
 /// What a request costs in one turn, in microseconds of CPU time.
@@ -70,7 +72,8 @@ pub(super) fn compare(
     plan: &Plan,
     interrupt: Interrupt,
 ) -> Result<(Vec<Row>, Vec<Skipped>)> {
-    let field = Common::default().field(CONNECTIONS, interrupt)?;
+    let common = Common::with_edgewright(plan.edgewright.clone());
+    let field = common.field(CONNECTIONS, interrupt)?;
     let mut skipped = Vec::new();
     let mut rows = Vec::new();
     for side in Side::ALL {

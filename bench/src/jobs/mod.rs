@@ -44,6 +44,9 @@ pub(crate) struct Options {
     /// With `--end-to-end`: also user-space instructions, by callgrind.
     #[arg(long, requires = "end_to_end")]
     instructions: bool,
+    /// With `--end-to-end`: the `edgewright` binary [default: beside this program].
+    #[arg(long, value_name = "PATH", requires = "end_to_end")]
+    edgewright: Option<PathBuf>,
     /// Only this job; may be repeated.
     #[arg(long = "job", value_enum, value_name = "JOB")]
     jobs: Vec<Job>,
@@ -95,7 +98,9 @@ pub(crate) fn run(options: &Options, interrupt: Interrupt) -> Result<()> {
             !options.instructions || valgrind_works(),
             "valgrind is not installed"
         );
-        warnings.extend(other_profile(&own.with_file_name("edgewright")));
+        let beside = own.with_file_name("edgewright");
+        let edgewright = options.edgewright.as_ref().unwrap_or(&beside);
+        warnings.extend(other_profile(edgewright));
         let plan = Plan {
             rounds: options.rounds.unwrap_or(5),
             pairs: options.pairs,
@@ -103,10 +108,17 @@ pub(crate) fn run(options: &Options, interrupt: Interrupt) -> Result<()> {
             counted: options
                 .instructions
                 .then_some(options.counted.unwrap_or(1500)),
+            edgewright: options.edgewright.clone(),
         };
+        let which = options
+            .edgewright
+            .as_ref()
+            .map_or_else(String::new, |path| {
+                format!(" edgewright is `{}`.", path.display())
+            });
         report.how = format!(
             "{} rounds of {} pairs of loads of {} s, 50 connections, one thread or process each. What a \
-             request costs more with the job than without, the median (min..max) of the rounds.",
+             request costs more with the job than without, the median (min..max) of the rounds.{which}",
             plan.rounds, plan.pairs, plan.seconds
         );
         (report.end_to_end, report.skipped) = end_to_end::compare(jobs, &plan, interrupt)?;

@@ -120,6 +120,11 @@ impl Request for RequestView<'_> {
             .map(HeaderValue::as_bytes)
     }
 
+    fn field(&self, name: &HeaderName) -> Option<&[u8]> {
+        let value = self.header_of().headers.get(name)?;
+        Some(value.as_bytes())
+    }
+
     fn headers(&self, name: &str) -> Vec<&[u8]> {
         let values = self.header_of().headers.get_all(name).into_iter();
         values.map(HeaderValue::as_bytes).collect()
@@ -279,6 +284,10 @@ impl Response for ResponseView<'_> {
     }
 
     fn header(&self, name: &str) -> Option<&[u8]> {
+        self.header.headers.get(name).map(HeaderValue::as_bytes)
+    }
+
+    fn field(&self, name: &HeaderName) -> Option<&[u8]> {
         self.header.headers.get(name).map(HeaderValue::as_bytes)
     }
 

@@ -8,8 +8,8 @@ use rhai::{Blob, Dynamic, Engine, INT, ImmutableString};
 
 use super::{
     current::{NativeResult, count_answer, error},
+    fields_api::value_text,
     reply_api::ScriptBody,
-    request_api::value_text,
 };
 use crate::answer::Answer;
 

@@ -6,7 +6,8 @@ use rhai::{Dynamic, Engine, ImmutableString, Map};
 use super::{
     answer_api::ScriptAnswer,
     current::{NativeResult, change_request, change_response, error},
-    request_api::{RequestHandle, value_text},
+    fields_api::value_text,
+    request_api::RequestHandle,
     response_api::ResponseHandle,
 };
 use crate::{

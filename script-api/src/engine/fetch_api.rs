@@ -10,9 +10,9 @@ use super::{
     budget::{self, Exhausted},
     coroutine::{Pause, Refused, Wake, suspend},
     current::{self, NativeResult, error},
+    fields_api::value_text,
     json,
     reply_api::{ScriptBody, ScriptReply},
-    request_api::value_text,
 };
 use crate::{
     outbound::{Outgoing, Recipient},

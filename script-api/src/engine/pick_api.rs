@@ -4,7 +4,7 @@ use rhai::{Engine, ImmutableString, Map};
 
 use super::{
     current::{NativeResult, error},
-    request_api::value_text,
+    fields_api::value_text,
 };
 use crate::{stable_hash::stable_hash, suggest};
 

@@ -4,8 +4,9 @@ use rhai::{Array, Dynamic, Engine, ImmutableString};
 
 use super::{
     current::{NativeResult, change_request, error, request, too_long},
+    fields_api::value_text,
     limits::Limits,
-    request_api::{RequestHandle, value_text},
+    request_api::RequestHandle,
     text_api::bounded,
 };
 use crate::request::{Request, query};

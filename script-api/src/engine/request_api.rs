@@ -1,14 +1,14 @@
 //! What scripts can do with `req`.
 
-use http::HeaderName;
 use rhai::{Array, Dynamic, Engine, ImmutableString, Map};
 
 use super::{
     current::{NativeResult, change_request, error, request},
+    fields_api::{self, Fields},
+    request_text,
     text_api::bounded,
 };
 use crate::{
-    answer::{header_name, header_value},
     path::{PathPolicy, normalize},
     request::{Request, Tls, cookie_value, header_text, query_values},
 };
@@ -37,7 +37,7 @@ pub const REQUEST_PROPERTIES: &[&str] = &[
 pub(super) fn register(engine: &mut Engine, path_policy: PathPolicy, most: usize) {
     engine.register_type_with_name::<RequestHandle>("Request");
     register_properties(engine, path_policy);
-    register_headers(engine);
+    fields_api::register::<RequestHandle>(engine, Fields::Request);
     register_inputs(engine, most);
 }
 
@@ -54,18 +54,12 @@ fn text(
 }
 
 fn register_properties(engine: &mut Engine, path_policy: PathPolicy) {
-    text(engine, "method", |req| req.method().into());
-    text(engine, "scheme", |req| req.scheme().into());
-    text(engine, "host", |req| req.host().into());
-    text(engine, "path", |req| req.path().into());
-    text(engine, "raw_path", |req| req.raw_path().into());
-    text(engine, "query_string", |req| req.query_string().into());
+    request_text::register(engine);
     text(engine, "client_ip", |req| {
         req.client_ip().to_string().into()
     });
     text(engine, "peer_ip", |req| req.peer_ip().to_string().into());
     text(engine, "id", |req| req.id().into());
-    text(engine, "protocol", |req| req.protocol().into());
     engine.register_get("params", |_: &mut RequestHandle| -> NativeResult<Map> {
         request(|req| {
             let params = req.params().into_iter();
@@ -94,59 +88,6 @@ fn tls_map(tls: &Tls<'_>) -> Map {
         ("cipher".into(), tls.cipher.into()),
         ("sni".into(), tls.sni.map_or(Dynamic::UNIT, Into::into)),
     ])
-}
-
-fn register_headers(engine: &mut Engine) {
-    engine
-        .register_fn(
-            "header",
-            |_: &mut RequestHandle, name: ImmutableString| -> NativeResult<Dynamic> {
-                request(|req| req.header(&name).map_or(Dynamic::UNIT, header_value_of))
-            },
-        )
-        .register_fn(
-            "headers",
-            |_: &mut RequestHandle, name: ImmutableString| -> NativeResult<Array> {
-                request(|req| {
-                    req.headers(&name)
-                        .into_iter()
-                        .map(header_value_of)
-                        .collect()
-                })
-            },
-        )
-        .register_fn(
-            "set_header",
-            |_: &mut RequestHandle, name: ImmutableString, value: Dynamic| -> NativeResult<()> {
-                let name = request_header_name(&name)?;
-                let value = value_text(&value)?;
-                match value {
-                    None => change_request(|req| req.remove_header(&name)),
-                    Some(value) => {
-                        let value = header_value(&value).map_err(error)?;
-                        change_request(|req| req.set_header(name, value))
-                    }
-                }
-            },
-        )
-        .register_fn(
-            "add_header",
-            |_: &mut RequestHandle, name: ImmutableString, value: Dynamic| -> NativeResult<()> {
-                let name = request_header_name(&name)?;
-                let Some(value) = value_text(&value)? else {
-                    return Ok(());
-                };
-                let value = header_value(&value).map_err(error)?;
-                change_request(|req| req.add_header(name, value))
-            },
-        )
-        .register_fn(
-            "remove_header",
-            |_: &mut RequestHandle, name: ImmutableString| -> NativeResult<()> {
-                let name = request_header_name(&name)?;
-                change_request(|req| req.remove_header(&name))
-            },
-        );
 }
 
 fn register_inputs(engine: &mut Engine, most: usize) {
@@ -194,32 +135,4 @@ fn register_inputs(engine: &mut Engine, most: usize) {
                 request(|req| req.param(&name).map_or(Dynamic::UNIT, |value| value.into()))
             },
         );
-}
-
-/// A header's value for a script.
-pub(super) fn header_value_of(value: &[u8]) -> Dynamic {
-    ImmutableString::from(&*header_text(value)).into()
-}
-
-/// The text of a header value that a script gives: text, a number or a bool; `()` is none.
-pub(super) fn value_text(value: &Dynamic) -> NativeResult<Option<ImmutableString>> {
-    if value.is_unit() {
-        return Ok(None);
-    }
-    if let Ok(text) = value.as_immutable_string_ref() {
-        return Ok(Some(text.clone()));
-    }
-    if value.is_int() || value.is_float() || value.is_bool() || value.is_char() {
-        return Ok(Some(value.to_string().into()));
-    }
-    Err(error(format!(
-        "a header value is text, not a value of type `{}`",
-        value.type_name()
-    )))
-}
-
-/// A header of the request that a script may change. `Host` decides where the request belongs
-/// and was matched already, so it can be set but not removed or doubled by accident.
-fn request_header_name(name: &str) -> NativeResult<HeaderName> {
-    header_name(name).map_err(error)
 }

@@ -1,15 +1,15 @@
 //! What scripts can do with `res`.
 
-use rhai::{Array, Dynamic, Engine, INT, ImmutableString};
+use rhai::{Dynamic, Engine, INT};
 
 use super::{
     body_api,
     current::{NativeResult, change_response, error, response, response_body},
     facts_api,
+    fields_api::{self, Fields},
     limits::Limits,
-    request_api::{header_value_of, value_text},
 };
-use crate::answer::{header_name, header_value, status_code};
+use crate::answer::status_code;
 
 /// The value of `res` in a script. It carries nothing: see [`super::current`].
 #[derive(Debug, Clone, Copy)]
@@ -34,9 +34,7 @@ pub(super) fn register(engine: &mut Engine, limits: &Limits) {
     facts_api::register(engine);
     engine
         .register_type_with_name::<ResponseHandle>("Response")
-        .register_get("status", |_: &mut ResponseHandle| -> NativeResult<INT> {
-            response(|res| INT::from(res.status().as_u16()))
-        })
+        .register_get("status", |_: &mut ResponseHandle| status())
         .register_set(
             "status",
             |_: &mut ResponseHandle, status: INT| -> NativeResult<()> {
@@ -55,55 +53,8 @@ pub(super) fn register(engine: &mut Engine, limits: &Limits) {
         )
         .register_get("is_local", |_: &mut ResponseHandle| -> NativeResult<bool> {
             response(|res| res.is_local())
-        })
-        .register_fn(
-            "header",
-            |_: &mut ResponseHandle, name: ImmutableString| -> NativeResult<Dynamic> {
-                response(|res| res.header(&name).map_or(Dynamic::UNIT, header_value_of))
-            },
-        )
-        .register_fn(
-            "headers",
-            |_: &mut ResponseHandle, name: ImmutableString| -> NativeResult<Array> {
-                response(|res| {
-                    res.headers(&name)
-                        .into_iter()
-                        .map(header_value_of)
-                        .collect()
-                })
-            },
-        )
-        .register_fn(
-            "set_header",
-            |_: &mut ResponseHandle, name: ImmutableString, value: Dynamic| -> NativeResult<()> {
-                let name = header_name(&name).map_err(error)?;
-                match value_text(&value)? {
-                    None => change_response(|res| res.remove_header(&name)),
-                    Some(value) => {
-                        let value = header_value(&value).map_err(error)?;
-                        change_response(|res| res.set_header(name, value))
-                    }
-                }
-            },
-        )
-        .register_fn(
-            "add_header",
-            |_: &mut ResponseHandle, name: ImmutableString, value: Dynamic| -> NativeResult<()> {
-                let name = header_name(&name).map_err(error)?;
-                let Some(value) = value_text(&value)? else {
-                    return Ok(());
-                };
-                let value = header_value(&value).map_err(error)?;
-                change_response(|res| res.add_header(name, value))
-            },
-        )
-        .register_fn(
-            "remove_header",
-            |_: &mut ResponseHandle, name: ImmutableString| -> NativeResult<()> {
-                let name = header_name(&name).map_err(error)?;
-                change_response(|res| res.remove_header(&name))
-            },
-        );
+        });
+    fields_api::register::<ResponseHandle>(engine, Fields::Response);
 }
 
 fn register_body(engine: &mut Engine, limits: &Limits) {
@@ -122,4 +73,9 @@ fn register_body(engine: &mut Engine, limits: &Limits) {
                 response_body(|res| res.set_body(body))
             },
         );
+}
+
+/// The status of the response of the hook that runs.
+pub(super) fn status() -> NativeResult<INT> {
+    response(|res| INT::from(res.status().as_u16()))
 }

@@ -24,11 +24,7 @@ pub(super) fn register(engine: &mut Engine, limits: &Limits) {
     engine
         .register_type_with_name::<Local<Table>>("Table")
         .register_fn("get", |table: &mut Local<Table>, key: &str| {
-            let found = table.get(key);
-            if matches!(found, Some(Frozen::Answer(_))) {
-                count_answer();
-            }
-            found.map_or(Dynamic::UNIT, Frozen::thaw_data)
+            table_entry(table, key)
         })
         .register_fn("get", |_: &mut Local<Table>, _: ()| Dynamic::UNIT)
         .register_fn("contains", |table: &mut Local<Table>, key: &str| {
@@ -164,6 +160,15 @@ fn parts<'t>(
         array.push(part.into());
     }
     Ok(array)
+}
+
+/// The entry of a table as a value of its own, or `()`.
+pub(super) fn table_entry(table: &Table, key: &str) -> Dynamic {
+    let found = table.get(key);
+    if matches!(found, Some(Frozen::Answer(_))) {
+        count_answer();
+    }
+    found.map_or(Dynamic::UNIT, Frozen::thaw_data)
 }
 
 /// The groups of the first match. Groups that hold the same text each count.

@@ -10,6 +10,7 @@
 //! its own with its positions. A hook with anything in it that isn't known here is interpreted as a
 //! whole; [`Way`] says what that was. `tests/compiled.rs` runs generated programs both ways.
 
+mod direct;
 mod iterators;
 mod lent;
 mod lower;
@@ -163,6 +164,7 @@ fn quick(
     let finder = quick::Finder {
         request,
         is_own: &|name| names.contains(name),
+        kept: None,
     };
     finder.body(&syntax::body(function))
 }

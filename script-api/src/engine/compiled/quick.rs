@@ -7,9 +7,13 @@
 
 use std::borrow::Cow;
 
-use rhai::{Dynamic, Expr, FnCallExpr, ImmutableString, Stmt};
+use http::HeaderName;
+use rhai::{ASTFlags, Dynamic, Expr, FnCallExpr, ImmutableString, Stmt};
 
-use crate::request::{Request, header_text};
+use crate::{
+    engine::request_text::RequestText,
+    request::{Request, header_text},
+};
 
 /// Questions that are asked so. Whoever has more of them is better served by the budget.
 const MOST_QUESTIONS: usize = 64;
@@ -36,19 +40,18 @@ pub(in crate::engine) enum Question {
     Begins(Asked, ImmutableString),
     /// A text ends with this.
     Ends(Asked, ImmutableString),
+    /// A text is kept in a variable, which is fine.
+    Kept(Asked),
     Not(Box<Question>),
     All(Vec<Question>),
     Any(Vec<Question>),
 }
 
 /// What is asked for.
+#[derive(Clone)]
 pub(in crate::engine) enum Asked {
-    Header(ImmutableString),
-    Method,
-    Scheme,
-    Host,
-    Path,
-    Query,
+    Header(HeaderName),
+    Text(RequestText),
     Written(ImmutableString),
     Absent,
 }
@@ -94,7 +97,7 @@ impl Quick {
 impl Question {
     fn questions(&self) -> usize {
         match self {
-            Self::Same(..) | Self::Begins(..) | Self::Ends(..) => 1,
+            Self::Same(..) | Self::Begins(..) | Self::Ends(..) | Self::Kept(_) => 1,
             Self::Not(question) => 1 + question.questions(),
             Self::All(questions) | Self::Any(questions) => {
                 1 + questions.iter().map(Self::questions).sum::<usize>()
@@ -115,6 +118,10 @@ impl Question {
             Self::Ends(asked, with) => {
                 let text = asked.find(request, longest)?;
                 text.is_some_and(|text| text.ends_with(with.as_str()))
+            }
+            Self::Kept(asked) => {
+                asked.find(request, longest)?;
+                true
             }
             Self::Not(question) => !question.holds(request, longest)?,
             Self::All(questions) => {
@@ -143,12 +150,8 @@ impl Asked {
         let found = match self {
             Self::Absent => None,
             Self::Written(text) => Some(Cow::Borrowed(text.as_str())),
-            Self::Header(name) => request.header(name).map(header_text),
-            Self::Method => Some(Cow::Borrowed(request.method())),
-            Self::Scheme => Some(Cow::Borrowed(request.scheme())),
-            Self::Host => Some(Cow::Borrowed(request.host())),
-            Self::Path => Some(Cow::Borrowed(request.path())),
-            Self::Query => Some(Cow::Borrowed(request.query_string())),
+            Self::Header(name) => request.field(name).map(header_text),
+            Self::Text(text) => Some(Cow::Borrowed(text.of(request))),
         };
         let fits = found.as_ref().is_none_or(|text| text.len() <= longest);
         fits.then_some(found)
@@ -161,6 +164,24 @@ pub(super) struct Finder<'f> {
     pub(super) request: &'f ImmutableString,
     /// Whether the program has a function of this name, which would be called instead.
     pub(super) is_own: &'f dyn Fn(&str) -> bool,
+    /// The variables that were declared on the way here.
+    pub(super) kept: Option<&'f Kept<'f>>,
+}
+
+/// A variable with an answer of the request, and those that were declared before it.
+pub(super) struct Kept<'f> {
+    name: &'f str,
+    asked: Asked,
+    before: Option<&'f Kept<'f>>,
+}
+
+impl Kept<'_> {
+    fn find(&self, name: &str) -> Option<&Asked> {
+        if self.name == name {
+            return Some(&self.asked);
+        }
+        self.before?.find(name)
+    }
 }
 
 impl Finder<'_> {
@@ -199,8 +220,32 @@ impl Finder<'_> {
                 Quick::If(question, Box::new(yes), Box::new(no))
             }
             Stmt::Expr(value) if rest.is_empty() => self.value(value),
+            Stmt::Var(details, flags, _) if !flags.contains(ASTFlags::EXPORTED) => {
+                let (name, value, shadowed) = &**details;
+                match self.asked(value) {
+                    Some(asked) if shadowed.is_none() => self.kept(&name.name, asked, rest),
+                    _ => Quick::Runs,
+                }
+            }
             _ => Quick::Runs,
         }
+    }
+
+    /// What follows when an answer is kept in a variable.
+    fn kept(&self, name: &str, asked: Asked, rest: &[Stmt]) -> Quick {
+        let question = Question::Kept(asked.clone());
+        let kept = Kept {
+            name,
+            asked,
+            before: self.kept,
+        };
+        let inner = Finder {
+            request: self.request,
+            is_own: self.is_own,
+            kept: Some(&kept),
+        };
+        let then = inner.statements(rest);
+        Quick::If(question, Box::new(then), Box::new(Quick::Runs))
     }
 
     fn value(&self, expression: &Expr) -> Quick {
@@ -227,6 +272,9 @@ impl Finder<'_> {
             Expr::Or(parts, _) => self.questions(parts).map(Question::Any),
             Expr::FnCall(call, _) => self.operator(call),
             Expr::Dot(sides, flags, _) if flags.is_empty() => {
+                if let Some(asked) = self.variable(&sides.lhs) {
+                    return self.test(asked, &sides.rhs);
+                }
                 // `req.path.starts_with(..)` nests to the right, `req.header(..).starts_with(..)` too.
                 let Expr::Dot(inner, inner_flags, _) = &sides.rhs else {
                     return None;
@@ -268,9 +316,21 @@ impl Finder<'_> {
         match expression {
             Expr::StringConstant(text, _) => Some(Asked::Written(text.clone())),
             Expr::Unit(_) => Some(Asked::Absent),
+            Expr::Variable(..) => self.variable(expression),
             Expr::Dot(sides, flags, _) if flags.is_empty() => self.asked_of(&sides.lhs, &sides.rhs),
             _ => None,
         }
+    }
+
+    /// A variable that was declared on the way here.
+    fn variable(&self, expression: &Expr) -> Option<Asked> {
+        let Expr::Variable(details, ..) = expression else {
+            return None;
+        };
+        if !details.2.is_empty() {
+            return None;
+        }
+        self.kept?.find(&details.1).cloned()
     }
 
     /// A property or a header of the request.
@@ -278,22 +338,22 @@ impl Finder<'_> {
         let Expr::Variable(details, ..) = of else {
             return None;
         };
-        // The parameter itself: nothing was declared that could hide it.
-        if details.1 != *self.request || !details.2.is_empty() {
+        // The parameter itself, unless what was declared since hides it.
+        let is_hidden = self
+            .kept
+            .is_some_and(|kept| kept.find(&details.1).is_some());
+        if details.1 != *self.request || is_hidden || !details.2.is_empty() {
             return None;
         }
         match what {
-            Expr::Property(names, _) => Some(match names.2.as_str() {
-                "method" => Asked::Method,
-                "scheme" => Asked::Scheme,
-                "host" => Asked::Host,
-                "path" => Asked::Path,
-                "query_string" => Asked::Query,
-                _ => return None,
-            }),
+            Expr::Property(names, _) => RequestText::named(&names.2).map(Asked::Text),
             Expr::MethodCall(call, _) if call.name == "header" && !(self.is_own)("header") => {
                 match &call.args[..] {
-                    [Expr::StringConstant(name, _)] => Some(Asked::Header(name.clone())),
+                    // A name that is none finds nothing, which the native knows best.
+                    [Expr::StringConstant(name, _)] => {
+                        let name = HeaderName::from_bytes(name.as_bytes());
+                        name.ok().map(Asked::Header)
+                    }
                     _ => None,
                 }
             }

@@ -9,10 +9,13 @@ use super::{
     Lowered, Lowering, Variable,
     calls::Values,
     detour::Detour,
-    name_of, unknown,
+    name_of,
+    one_step::OneStep,
+    unknown,
     walk::{Change, Walk},
 };
 use crate::engine::compiled::{
+    direct::Direct,
     lent::Lent,
     machine::{Code, Machine, count},
     native::Native,
@@ -32,12 +35,16 @@ pub(super) enum Kind {
     Property {
         name: ImmutableString,
         get: Native,
+        /// The same, for the types that it is known for.
+        direct: Option<Direct>,
         set: Native,
         /// Where the dot is.
         operator_place: Position,
     },
     Method {
         native: Native,
+        /// The same, for the types that it is known for.
+        direct: Option<Direct>,
         /// Which of the values of the chain are its arguments.
         arguments: std::ops::Range<usize>,
     },
@@ -53,25 +60,48 @@ pub(super) enum Kind {
     },
 }
 
+impl Link {
+    /// Takes the native for known types away, with its place.
+    fn take_direct(&mut self) -> Option<(Direct, Position)> {
+        match &mut self.kind {
+            Kind::Property { get, direct, .. } => Some((direct.take()?, get.place())),
+            Kind::Method { native, direct, .. } => Some((direct.take()?, native.place())),
+            Kind::Index { .. } => None,
+        }
+    }
+}
+
 /// What a chain begins with.
-enum Root {
+pub(super) enum Root {
     Local { number: usize, place: Position },
     Global { value: Lent, place: Position },
     Value(Code),
 }
 
 /// A value of a chain, and what is counted before it is made.
-struct Argument {
-    counted: SmallVec<[Position; 2]>,
-    value: Code,
+pub(super) struct Argument {
+    pub(super) counted: Counted,
+    pub(super) value: Code,
+    pub(super) origin: Origin,
 }
+
+/// Where a value of a chain comes from. What is written out, or in a variable, counts once, at its place.
+#[derive(Clone, Copy)]
+pub(super) enum Origin {
+    Written(Position),
+    Local { number: usize, place: Position },
+    Made,
+}
+
+/// Operations, by their places.
+pub(super) type Counted = SmallVec<[Position; 2]>;
 
 /// A chain that is being taken apart.
 #[derive(Default)]
 struct Parts {
     arguments: Vec<Argument>,
     /// Operations that are counted before the next argument.
-    counted: SmallVec<[Position; 2]>,
+    counted: Counted,
     links: Vec<Link>,
 }
 
@@ -105,15 +135,23 @@ impl Lowering<'_> {
         let Parts {
             arguments,
             counted,
-            links,
+            mut links,
         } = parts;
         let root = self.root(lhs)?;
         let root_place = lhs.start_position();
+        let direct = match &mut links[..] {
+            [only] if change.is_none() && !only.ends_when_absent => only.take_direct(),
+            _ => None,
+        };
         let walk = Walk {
             links,
             root_name: name_of(lhs),
             root_place,
         };
+        if let Some((direct, place)) = direct {
+            let step = OneStep::new(direct, place, walk, arguments, counted, &root);
+            return Ok(step.from(root));
+        }
         Ok(Box::new(move |machine: &mut Machine<'_>| {
             let mut change = match &change {
                 Some((value, change)) => Some((value(machine)?.flatten(), change)),
@@ -213,6 +251,7 @@ impl Lowering<'_> {
                 Kind::Property {
                     name: name.clone(),
                     get: Native::new(get.clone(), *get_hash, *place),
+                    direct: Direct::property(name),
                     set: Native::new(set.clone(), *set_hash, *place),
                     operator_place,
                 }
@@ -238,7 +277,11 @@ impl Lowering<'_> {
                     },
                 };
                 let counted = std::mem::take(&mut parts.counted);
-                parts.arguments.push(Argument { counted, value });
+                parts.arguments.push(Argument {
+                    counted,
+                    value,
+                    origin: Origin::Made,
+                });
                 kind
             }
             _ => return unknown("this chain", step.position()),
@@ -269,12 +312,30 @@ impl Lowering<'_> {
             return unknown("a method of a module", place);
         }
         let first = parts.arguments.len();
-        for value in self.arguments(&call.args)? {
-            let counted = std::mem::take(&mut parts.counted);
-            parts.arguments.push(Argument { counted, value });
+        let mut written = Vec::with_capacity(count);
+        for (argument, value) in call.args.iter().zip(self.arguments(&call.args)?) {
+            let literal = argument.get_literal_value(None);
+            let origin = match argument {
+                _ if literal.is_some() => Origin::Written(argument.start_position()),
+                Expr::Variable(..) => match self.variable(argument)? {
+                    Variable::Local(number) => Origin::Local {
+                        number,
+                        place: argument.position(),
+                    },
+                    Variable::Global(_) => Origin::Made,
+                },
+                _ => Origin::Made,
+            };
+            parts.arguments.push(Argument {
+                counted: std::mem::take(&mut parts.counted),
+                value,
+                origin,
+            });
+            written.push(literal);
         }
         Ok(Kind::Method {
             native: Native::of(call, place),
+            direct: Direct::method(name, &written),
             arguments: first..first + count,
         })
     }

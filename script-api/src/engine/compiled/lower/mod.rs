@@ -13,6 +13,8 @@ mod detour;
 mod expressions;
 mod literals;
 mod loops;
+mod one_step;
+mod operands;
 mod operators;
 mod walk;
 

@@ -9,7 +9,7 @@ use std::{cmp::Ordering, rc::Rc};
 
 use rhai::{Dynamic, Engine, EvalAltResult, Expr, FnCallExpr, INT, Position};
 
-use super::{Lowered, Lowering};
+use super::{Lowered, Lowering, operands::Operands};
 use crate::engine::compiled::{
     machine::{Code, Flow, Host, Machine, Test, count},
     native::Native,
@@ -146,24 +146,17 @@ struct Binary {
     operator: Operator,
     native: Native,
     builtins: Rc<Engine>,
-    left: Code,
-    right: Code,
+    operands: Operands,
 }
 
 impl Binary {
-    fn operands(&self, machine: &mut Machine<'_>) -> Flow<(Dynamic, Dynamic)> {
-        let left = (self.left)(machine)?.flatten();
-        let right = (self.right)(machine)?.flatten();
-        Ok((left, right))
-    }
-
     fn value(&self, machine: &mut Machine<'_>) -> Flow {
-        let (left, right) = self.operands(machine)?;
-        let direct = self.operator.direct(machine.host.engine, &left, &right);
-        match direct {
-            Some(value) => Ok(value),
-            None => self.indirect(&mut machine.host, left, right),
-        }
+        self.operands.with(machine, |host, left, right| {
+            match self.operator.direct(host.engine, left, right) {
+                Some(value) => Ok(value),
+                None => self.indirect(host, left.clone(), right.clone()),
+            }
+        })
     }
 
     fn indirect(&self, host: &mut Host<'_>, mut left: Dynamic, mut right: Dynamic) -> Flow {
@@ -181,14 +174,15 @@ impl Binary {
     }
 
     fn holds(&self, machine: &mut Machine<'_>, place: Position) -> Flow<bool> {
-        let (left, right) = self.operands(machine)?;
-        if let Some(holds) = self.operator.compares(&left, &right) {
-            return Ok(holds);
-        }
-        let value = self.indirect(&mut machine.host, left, right)?;
-        value
-            .as_bool()
-            .map_err(|found| machine.host.mismatch("bool", found, place))
+        self.operands.with(machine, |host, left, right| {
+            if let Some(holds) = self.operator.compares(left, right) {
+                return Ok(holds);
+            }
+            let value = self.indirect(host, left.clone(), right.clone())?;
+            value
+                .as_bool()
+                .map_err(|found| host.mismatch("bool", found, place))
+        })
     }
 }
 
@@ -259,8 +253,7 @@ impl Lowering<'_> {
             operator: Operator::of(&call.name),
             native: Native::of(call, place),
             builtins: self.builtins.clone(),
-            left: self.argument(left)?,
-            right: self.argument(right)?,
+            operands: self.operands(left, right)?,
         }))
     }
 

@@ -9,6 +9,7 @@ use super::{
     detour::Detour,
 };
 use crate::engine::compiled::{
+    direct::Direct,
     machine::{Flow, Host, Stop, count, placed},
     native::{Called, Native},
 };
@@ -53,9 +54,20 @@ impl Walk {
             return Ok(unchanged(Dynamic::UNIT));
         }
         match &link.kind {
-            Kind::Method { native, arguments } => {
+            Kind::Method {
+                native,
+                direct,
+                arguments,
+            } => {
                 let arguments = &mut values[arguments.clone()];
-                let called = method(host, native, target, arguments, by_reference)?;
+                let called = match direct {
+                    Some(direct) => directly(host, native, direct, target, arguments),
+                    None => None,
+                };
+                let called = match called {
+                    Some(called) => called?,
+                    None => method(host, native, target, arguments, by_reference)?,
+                };
                 if rest.is_empty() {
                     return Ok(Walked {
                         value: called.value,
@@ -70,12 +82,14 @@ impl Walk {
             }
             Kind::Property {
                 get,
+                direct,
                 set,
                 operator_place,
                 ..
             } => {
                 let property = Property {
                     get,
+                    direct: direct.as_ref(),
                     set,
                     operator_place: *operator_place,
                     by_reference,
@@ -314,6 +328,7 @@ struct Index<'l> {
 /// A property that natives give and take.
 struct Property<'l> {
     get: &'l Native,
+    direct: Option<&'l Direct>,
     set: &'l Native,
     operator_place: Position,
     by_reference: bool,
@@ -321,6 +336,12 @@ struct Property<'l> {
 
 impl Property<'_> {
     fn get(&self, host: &mut Host<'_>, target: &mut Dynamic) -> Flow {
+        let none = Dynamic::UNIT;
+        if let Some(direct) = self.direct
+            && let Some(got) = direct.call(host, self.get.place(), target, &none)
+        {
+            return got;
+        }
         let called = self.get.call(host, &mut [target], self.by_reference);
         Ok(called.map_err(|error| self.asked_for_index(error))?.value)
     }
@@ -353,6 +374,24 @@ impl Property<'_> {
         }
         error
     }
+}
+
+/// A method that is called as what it is, if it is that for these types.
+#[inline]
+fn directly(
+    host: &mut Host<'_>,
+    native: &Native,
+    direct: &Direct,
+    target: &Dynamic,
+    arguments: &[Dynamic],
+) -> Option<Flow<Called>> {
+    let none = Dynamic::UNIT;
+    let argument = arguments.last().unwrap_or(&none);
+    let ended = direct.call(host, native.place(), target, argument)?;
+    Some(ended.map(|value| Called {
+        value,
+        changes: direct.changes(),
+    }))
 }
 
 fn method(
