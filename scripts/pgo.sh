@@ -3,6 +3,7 @@
 # that brings stands in bench/README.md.
 #
 #   scripts/pgo.sh    → target/pgo/edgewright
+#   SECONDS_EACH      of each load (default: 4)
 #
 # Three steps: a build that counts; a load like that of the benchmark, and what that leaves out (TLS, HTTP/2, bodies,
 # rewriting); the build that is meant for use. Two whole builds, so some twenty minutes.
@@ -55,13 +56,17 @@ cleanup() {
     rm -rf "$work"
 }
 trap cleanup EXIT
-mkdir "$work/profiles" "$work/edge"
+mkdir "$work/edge"
+# Always the same folder, since its name is a flag of the compiler: what has been built with it lasts.
+readonly profiles=$target/pgo-profiles
+rm -rf "$profiles"
+mkdir -p "$profiles"
 # A file for each process, which it writes when it ends.
-export LLVM_PROFILE_FILE=$work/profiles/%p.profraw
+export LLVM_PROFILE_FILE=$profiles/%p.profraw
 
 echo "pgo: a build that counts" >&2
 # In the same profile, although it need not be quick: cargo makes the names of functions depend on it, and what was counted is found by these.
-build "-Cprofile-generate=$work/profiles" --target-dir "$target/pgo-counting"
+build "-Cprofile-generate=$profiles" --target-dir "$target/pgo-counting"
 readonly counting=$target/pgo-counting/$host/release/edgewright
 
 echo "pgo: the load of the benchmark" >&2
@@ -160,9 +165,11 @@ done
 kill -TERM "$edge"
 wait "$edge" || fail "edgewright ended badly: $(cat "$work/edge.log")"
 
-profdata merge -o "$work/edgewright.profdata" "$work"/profiles/*.profraw
+profdata merge -o "$work/edgewright.profdata" "$profiles"/*.profraw
 
 echo "pgo: the build for use" >&2
+# Cargo doesn't see that a profile is another one.
+rm -rf "$target/pgo-build"
 build "-Cprofile-use=$work/edgewright.profdata" --target-dir "$target/pgo-build"
 readonly built=$target/pgo-build/$host/release/edgewright
 # The compiler takes a profile that fits nothing without a word.

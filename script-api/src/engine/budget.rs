@@ -2,7 +2,7 @@
 //! lost in callbacks of `map`, `sort` and `reduce`.
 
 use std::{
-    cell::Cell,
+    cell::{Cell, RefCell},
     cmp::Ordering,
     sync::OnceLock,
     time::{Duration, Instant},
@@ -116,7 +116,7 @@ struct Budget {
     next_look: Cell<u64>,
     /// The address below which the depth of the stack is looked at.
     stack_mark: Cell<usize>,
-    rest: Cell<Rest>,
+    rest: RefCell<Rest>,
 }
 
 const NO_LIMIT: Rest = Rest {
@@ -146,7 +146,7 @@ thread_local! {
             used: Cell::new(0),
             next_look: Cell::new(u64::MAX),
             stack_mark: Cell::new(0),
-            rest: Cell::new(NO_LIMIT),
+            rest: RefCell::new(NO_LIMIT),
         }
     };
 }
@@ -157,7 +157,7 @@ pub(super) fn stop() {
         budget.used.set(0);
         budget.next_look.set(u64::MAX);
         budget.stack_mark.set(0);
-        budget.rest.set(NO_LIMIT);
+        budget.rest.replace(NO_LIMIT);
     });
 }
 
@@ -169,7 +169,7 @@ pub(crate) fn start(limits: &Limits) {
             .next_look
             .set(INTERVAL.min(limits.operations.saturating_add(1)));
         budget.stack_mark.set(0);
-        budget.rest.set(Rest {
+        budget.rest.replace(Rest {
             operations: limits.operations,
             next_clock: CLOCK_INTERVAL,
             memory_limit: limits.memory as u64,
@@ -198,12 +198,12 @@ pub(super) fn watch_stack(base: usize, deep: usize, end: usize) {
 /// Whether the call that just ended on this thread can't have touched much of its stack: it was
 /// never seen deep, and it was too short to nest values deeply, which are freed by recursion.
 pub(super) fn used_little_stack() -> bool {
-    BUDGET.with(|budget| budget.rest.get().stack_lowest.is_none() && budget.used.get() < 4096)
+    BUDGET.with(|budget| budget.rest.borrow().stack_lowest.is_none() && budget.used.get() < 4096)
 }
 
 /// What ran out in the call that just ended on this thread.
 pub(crate) fn exhausted() -> Option<Exhausted> {
-    BUDGET.with(|budget| budget.rest.get().exhausted)
+    BUDGET.with(|budget| budget.rest.borrow().exhausted)
 }
 
 /// Ends the call: `what` has run out.
@@ -217,7 +217,7 @@ pub(super) fn exhaust(what: Exhausted) {
 /// Takes `calls` off the calls to other services that are left; false when they are not.
 pub(super) fn take_fetches(calls: usize) -> bool {
     BUDGET.with(|budget| {
-        let left = budget.rest.get().fetches_left;
+        let left = budget.rest.borrow().fetches_left;
         let left = u32::try_from(calls)
             .ok()
             .and_then(|calls| left.checked_sub(calls));
@@ -240,7 +240,7 @@ pub(super) enum LogRoom {
 /// Takes one off the lines that the running call may log.
 pub(super) fn take_log_line() -> LogRoom {
     BUDGET.with(|budget| {
-        let before = budget.rest.get().log_lines;
+        let before = budget.rest.borrow().log_lines;
         budget.change(|rest| rest.log_lines = before.saturating_add(1));
         match before.cmp(&LOG_LINES) {
             Ordering::Less => LogRoom::Room,
@@ -261,7 +261,7 @@ pub(super) fn look_at_clocks() {
 
 /// Whether the running call holds more memory than it may. For natives that build large values.
 pub(crate) fn is_out_of_memory() -> bool {
-    BUDGET.with(|budget| budget.rest.get().is_out_of_memory())
+    BUDGET.with(|budget| budget.rest.borrow().is_out_of_memory())
 }
 
 /// Runs something that counts so many operations more than the hook does, and before all others.
@@ -284,6 +284,12 @@ pub(super) fn without<R>(operations: u64, run: impl FnOnce() -> R) -> R {
 #[inline]
 pub(super) fn count() -> Count {
     BUDGET.with(Budget::count)
+}
+
+/// Counts so many operations at once if nothing has to be looked at in any of them; else it counts none.
+#[inline]
+pub(super) fn count_at_once(operations: u64) -> bool {
+    BUDGET.with(|budget| budget.count_at_once(operations))
 }
 
 /// The count of a call that is suspended: neither time nor what others allocate counts meanwhile.
@@ -316,7 +322,7 @@ impl Paused {
 /// Takes the count of the running call aside.
 pub(super) fn pause() -> Paused {
     BUDGET.with(|budget| {
-        let rest = budget.rest.get();
+        let rest = *budget.rest.borrow();
         let (cpu, wall) = rest.started.map_or_else(Default::default, |started| {
             let (cpu, now) = (thread_cpu_time(), Instant::now());
             (cpu.saturating_sub(started.0), now.duration_since(started.1))
@@ -353,7 +359,7 @@ pub(super) fn resume(paused: &Paused, left: usize, came: usize) {
                 .checked_sub(paused.wall)
                 .map(|wall| (thread_cpu_time().saturating_sub(paused.cpu), wall));
         }
-        budget.rest.set(rest);
+        budget.rest.replace(rest);
     });
 }
 
@@ -369,16 +375,24 @@ impl Budget {
         self.look(used, here)
     }
 
+    #[inline]
+    fn count_at_once(&self, operations: u64) -> bool {
+        let used = self.used.get() + operations;
+        let has_room = used < self.next_look.get() && stack_address() >= self.stack_mark.get();
+        if has_room {
+            self.used.set(used);
+        }
+        has_room
+    }
+
     fn change(&self, change: impl FnOnce(&mut Rest)) {
-        let mut rest = self.rest.get();
-        change(&mut rest);
-        self.rest.set(rest);
+        change(&mut self.rest.borrow_mut());
     }
 
     /// Looks at everything that is counted.
     #[cold]
     fn look(&self, used: u64, here: usize) -> Count {
-        let mut rest = self.rest.get();
+        let mut rest = self.rest.borrow_mut();
         let count = rest.look(used, here);
         // One beyond the last operation that is allowed is looked at, wherever it falls.
         let next = used.saturating_add(if rest.holds_much() { 1 } else { INTERVAL });
@@ -391,7 +405,6 @@ impl Budget {
             let mark = lowest.saturating_sub(STACK_STEP);
             self.stack_mark.set(mark.max(rest.stack_end));
         }
-        self.rest.set(rest);
         count
     }
 }

@@ -79,6 +79,10 @@ pub struct Finished;
 /// Whatever could be a refusal that got lost is an error.
 impl Said for Verdict {
     fn read(ended: &Ended<'_>, value: Dynamic) -> Result<Self, Failure> {
+        if value.is_unit() {
+            ended.no_answer_lost()?;
+            return Ok(Self::Continue);
+        }
         if let Some(answer) = value.read_lock::<ScriptAnswer>() {
             return Ok(Self::Answer(ScriptAnswer::answer(&answer).clone()));
         }

@@ -246,15 +246,16 @@ impl State {
     ) -> Result<Dynamic, Box<EvalAltResult>> {
         let body = &self.hooks[hook.0 as usize];
         let arguments = self.arguments(hook);
-        let values = body.captures.iter().cloned().chain(arguments);
         if let Some(compiled) = &body.compiled {
-            frame.locals.extend(values);
+            frame.locals.extend_from_slice(&body.captures);
+            frame.locals.extend(arguments);
             if !body.captures.is_empty() {
                 current::forget_answers();
             }
             frame.global.num_operations = 0;
             return compiled.run(&self.engine, &mut frame.global, &mut frame.locals);
         }
+        let values = body.captures.iter().cloned().chain(arguments);
         for (name, value) in body.parameters.iter().zip(values) {
             frame.scope.push_dynamic(name.clone(), value);
         }

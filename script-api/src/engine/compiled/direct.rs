@@ -54,22 +54,15 @@ enum Receiver {
     Text,
 }
 
-impl Receiver {
-    #[inline]
-    fn of(value: &Dynamic) -> Option<Self> {
-        if value.is_string() {
-            Some(Self::Text)
-        } else if !value.is_variant() {
-            None
-        } else if value.is::<RequestHandle>() {
-            Some(Self::Exchange(Fields::Request))
-        } else if value.is::<ResponseHandle>() {
-            Some(Self::Exchange(Fields::Response))
-        } else if value.is::<Local<Table>>() {
-            Some(Self::Table)
-        } else {
-            None
-        }
+/// The request or response that a value is.
+#[inline]
+fn exchange(value: &Dynamic) -> Option<Receiver> {
+    if value.is::<RequestHandle>() {
+        Some(Receiver::Exchange(Fields::Request))
+    } else if value.is::<ResponseHandle>() {
+        Some(Receiver::Exchange(Fields::Response))
+    } else {
+        None
     }
 }
 
@@ -132,10 +125,7 @@ impl Direct {
         receiver: &Dynamic,
         argument: &Dynamic,
     ) -> Option<Flow> {
-        let of = Receiver::of(receiver)?;
-        if !self.work.is_for(of, argument) {
-            return None;
-        }
+        let of = self.work.receiver(receiver, argument)?;
         Some(self.run(host, place, of, receiver, argument))
     }
 
@@ -162,23 +152,34 @@ impl Direct {
 }
 
 impl Work {
+    /// What `receiver` is, if this is for it and for the argument.
     #[inline]
-    fn is_for(&self, receiver: Receiver, argument: &Dynamic) -> bool {
-        match self {
+    fn receiver(&self, receiver: &Dynamic, argument: &Dynamic) -> Option<Receiver> {
+        let fits = match self {
             Self::Header(_)
             | Self::SetHeader(_, Some(_))
             | Self::AddHeader(_, Some(_))
-            | Self::RemoveHeader(_) => matches!(receiver, Receiver::Exchange(_)),
+            | Self::RemoveHeader(_) => return exchange(receiver),
             Self::SetHeader(_, None) | Self::AddHeader(_, None) => {
-                matches!(receiver, Receiver::Exchange(_)) && !argument.is_shared()
+                return exchange(receiver).filter(|_| !argument.is_shared());
             }
-            Self::Text(_) => receiver == Receiver::Exchange(Fields::Request),
-            Self::Status => receiver == Receiver::Exchange(Fields::Response),
-            Self::Get | Self::Contains => receiver == Receiver::Table && argument.is_string(),
+            Self::Text(_) => {
+                let request = Receiver::Exchange(Fields::Request);
+                return receiver.is::<RequestHandle>().then_some(request);
+            }
+            Self::Status => {
+                let response = Receiver::Exchange(Fields::Response);
+                return receiver.is::<ResponseHandle>().then_some(response);
+            }
+            Self::Get | Self::Contains => {
+                let is_table = argument.is_string() && receiver.is::<Local<Table>>();
+                return is_table.then_some(Receiver::Table);
+            }
             Self::StartsWith(with) | Self::EndsWith(with) => {
-                receiver == Receiver::Text && (with.is_some() || argument.is_string())
+                receiver.is_string() && (with.is_some() || argument.is_string())
             }
-        }
+        };
+        fits.then_some(Receiver::Text)
     }
 
     fn run(&self, of: Receiver, receiver: &Dynamic, argument: &Dynamic) -> NativeResult<Dynamic> {

@@ -2,7 +2,7 @@
 
 use rhai::{Dynamic, Engine, EvalAltResult, GlobalRuntimeState, Position};
 
-use crate::engine::progress;
+use crate::engine::{budget, progress};
 
 /// How an expression or statement ends: with a value, or with something that ends more than itself.
 pub(super) type Flow<T = Dynamic> = Result<T, Stop>;
@@ -77,6 +77,23 @@ pub(super) fn count(place: Position) -> Result<(), Box<EvalAltResult>> {
     }
 }
 
+/// Counts one operation at each of these places, in their order, between which nothing else happens.
+///
+/// # Errors
+/// When the hook may have no more.
+#[inline(always)]
+pub(super) fn count_all(places: &[Position]) -> Result<(), Box<EvalAltResult>> {
+    if budget::count_at_once(places.len() as u64) {
+        return Ok(());
+    }
+    count_each(places)
+}
+
+#[cold]
+fn count_each(places: &[Position]) -> Result<(), Box<EvalAltResult>> {
+    places.iter().try_for_each(|place| count(*place))
+}
+
 #[cold]
 fn terminated(token: Dynamic, place: Position) -> Box<EvalAltResult> {
     Box::new(EvalAltResult::ErrorTerminated(token, place))
@@ -98,12 +115,7 @@ impl Host<'_> {
     /// When it is larger.
     #[inline]
     pub(super) fn fits(&self, value: &Dynamic, place: Position) -> Result<(), Box<EvalAltResult>> {
-        if !(value.is_string()
-            || value.is_array()
-            || value.is_map()
-            || value.is_blob()
-            || value.is_shared())
-        {
+        if value.is_unit() || value.is_bool() || value.is_int() {
             return Ok(());
         }
         self.measured(value, place)
@@ -112,6 +124,14 @@ impl Host<'_> {
     fn measured(&self, value: &Dynamic, place: Position) -> Result<(), Box<EvalAltResult>> {
         if let Ok(text) = value.as_immutable_string_ref()
             && text.len() <= self.engine.max_string_size()
+        {
+            return Ok(());
+        }
+        if !(value.is_string()
+            || value.is_array()
+            || value.is_map()
+            || value.is_blob()
+            || value.is_shared())
         {
             return Ok(());
         }

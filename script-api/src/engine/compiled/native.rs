@@ -1,6 +1,6 @@
 //! Calls of native functions: looked up once for the types that come, and not in each call.
 
-use std::{any::TypeId, cell::RefCell, iter::once, rc::Rc};
+use std::{any::TypeId, cell::RefCell, rc::Rc};
 
 use rhai::{
     Caches, Dynamic, Engine, EvalAltResult, EvalContext, Expr, FnArgsVec, FnCallExpr, FnCallHashes,
@@ -162,11 +162,11 @@ impl Native {
     ) -> Result<Called, Failed> {
         let value = if by_reference && !kept.is_method {
             // It takes its arguments by value: the variable keeps its own.
-            let mut copy = arguments[0].clone();
-            let (_, rest) = arguments.split_at_mut(1);
-            let rest = rest.iter_mut().map(|argument| &mut **argument);
-            let mut with_copy: SmallVec<[&mut Dynamic; 4]> = once(&mut copy).chain(rest).collect();
-            self.invoke(host, kept, &mut with_copy)?
+            let mut own = arguments[0].clone();
+            std::mem::swap(arguments[0], &mut own);
+            let value = self.invoke(host, kept, arguments);
+            std::mem::swap(arguments[0], &mut own);
+            value?
         } else {
             self.invoke(host, kept, arguments)?
         };

@@ -159,7 +159,7 @@ impl Lowering<'_> {
             if matches!(lhs, Expr::ThisPtr(_)) {
                 return unknown("`this`", place);
             }
-            let chain = self.chain_with(lhs, Some((value, assignment)))?;
+            let chain = self.assigned_chain(lhs, value, assignment)?;
             return Ok(Box::new(move |machine: &mut Machine<'_>| {
                 count(place)?;
                 let _assigned = chain(machine)?;

@@ -8,14 +8,13 @@ use crate::engine::{
     compiled::{
         lent::Lent,
         machine::{Code, Flow, Host, Machine, Stop, count},
-        native::Native,
+        native::{Called, Native},
     },
     coroutine,
 };
 
 /// Arguments of a call.
 pub(super) type Values = SmallVec<[Dynamic; 4]>;
-pub(super) type References<'a> = SmallVec<[&'a mut Dynamic; 4]>;
 
 /// Names that Rhai does something of its own with.
 const SPECIAL: [&str; 8] = [
@@ -149,12 +148,16 @@ impl Lowering<'_> {
                     }
                     if variable.is_read_only() || variable.is_shared() {
                         let mut copy = variable.clone().flatten();
-                        return called(&mut machine.host, &native, &mut copy, &mut values, false);
+                        let host = &mut machine.host;
+                        return Ok(called(host, &native, &mut copy, &mut values, false)?.value);
                     }
-                    called(&mut machine.host, &native, variable, &mut values, true)
+                    let host = &mut machine.host;
+                    Ok(called(host, &native, variable, &mut values, true)?.value)
                 }
-                (First::Global { value, .. }, _) => value
-                    .with(|value| called(&mut machine.host, &native, value, &mut values, false)),
+                (First::Global { value, .. }, _) => value.with(|value| {
+                    let host = &mut machine.host;
+                    Ok(called(host, &native, value, &mut values, false)?.value)
+                }),
                 (First::Value(_), Some(mut value)) => {
                     if has_direct
                         && let Some(value) =
@@ -162,7 +165,8 @@ impl Lowering<'_> {
                     {
                         return Ok(value);
                     }
-                    called(&mut machine.host, &native, &mut value, &mut values, false)
+                    let host = &mut machine.host;
+                    Ok(called(host, &native, &mut value, &mut values, false)?.value)
                 }
                 (First::Value(_), None) => Ok(Dynamic::UNIT),
             }
@@ -308,7 +312,15 @@ pub(super) fn called(
     first: &mut Dynamic,
     rest: &mut [Dynamic],
     by_reference: bool,
-) -> Flow {
-    let mut arguments: References<'_> = std::iter::once(first).chain(rest).collect();
-    Ok(native.call(host, &mut arguments, by_reference)?.value)
+) -> Flow<Called> {
+    let called = match rest {
+        [] => native.call(host, &mut [first], by_reference),
+        [second] => native.call(host, &mut [first, second], by_reference),
+        [second, third] => native.call(host, &mut [first, second, third], by_reference),
+        _ => {
+            let mut all: Vec<&mut Dynamic> = std::iter::once(first).chain(rest).collect();
+            native.call(host, &mut all, by_reference)
+        }
+    };
+    Ok(called?)
 }

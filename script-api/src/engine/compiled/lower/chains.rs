@@ -2,15 +2,16 @@
 //!
 //! As in Rhai, all arguments and indices of a chain have their values before the chain is walked.
 
-use rhai::{ASTFlags, BinaryExpr, Dynamic, Expr, FnCallExpr, ImmutableString, Position};
-use smallvec::SmallVec;
+use rhai::{ASTFlags, BinaryExpr, Expr, FnCallExpr, Position};
 
 use super::{
     Lowered, Lowering, Variable,
     calls::Values,
     detour::Detour,
+    expressions::counted,
     name_of,
     one_step::OneStep,
+    parts::{Argument, Counted, Kind, Link, Origin, Root},
     unknown,
     walk::{Change, Walk},
 };
@@ -24,78 +25,6 @@ use crate::engine::compiled::{
 /// Names of methods that Rhai does something of its own with.
 const SPECIAL: [&str; 3] = ["call", "curry", "is_shared"];
 
-/// One step of a chain.
-pub(super) struct Link {
-    pub(super) kind: Kind,
-    /// With `?.` or `?[`: what is absent ends the chain.
-    pub(super) ends_when_absent: bool,
-}
-
-pub(super) enum Kind {
-    Property {
-        name: ImmutableString,
-        get: Native,
-        /// The same, for the types that it is known for.
-        direct: Option<Direct>,
-        set: Native,
-        /// Where the dot is.
-        operator_place: Position,
-    },
-    Method {
-        native: Native,
-        /// The same, for the types that it is known for.
-        direct: Option<Direct>,
-        /// Which of the values of the chain are its arguments.
-        arguments: std::ops::Range<usize>,
-    },
-    Index {
-        /// Which of the values of the chain it is.
-        value: usize,
-        place: Position,
-        rare: Detour,
-        /// To put a changed value back.
-        back: Detour,
-        /// The end of an assignment that isn't usual.
-        assign: Option<Detour>,
-    },
-}
-
-impl Link {
-    /// Takes the native for known types away, with its place.
-    fn take_direct(&mut self) -> Option<(Direct, Position)> {
-        match &mut self.kind {
-            Kind::Property { get, direct, .. } => Some((direct.take()?, get.place())),
-            Kind::Method { native, direct, .. } => Some((direct.take()?, native.place())),
-            Kind::Index { .. } => None,
-        }
-    }
-}
-
-/// What a chain begins with.
-pub(super) enum Root {
-    Local { number: usize, place: Position },
-    Global { value: Lent, place: Position },
-    Value(Code),
-}
-
-/// A value of a chain, and what is counted before it is made.
-pub(super) struct Argument {
-    pub(super) counted: Counted,
-    pub(super) value: Code,
-    pub(super) origin: Origin,
-}
-
-/// Where a value of a chain comes from. What is written out, or in a variable, counts once, at its place.
-#[derive(Clone, Copy)]
-pub(super) enum Origin {
-    Written(Position),
-    Local { number: usize, place: Position },
-    Made,
-}
-
-/// Operations, by their places.
-pub(super) type Counted = SmallVec<[Position; 2]>;
-
 /// A chain that is being taken apart.
 #[derive(Default)]
 struct Parts {
@@ -105,54 +34,50 @@ struct Parts {
     links: Vec<Link>,
 }
 
-impl Lowering<'_> {
-    /// The value of a chain.
-    pub(super) fn chain(&mut self, expression: &Expr) -> Lowered<Code> {
-        self.chain_with(expression, None)
-    }
+/// A chain that has been taken apart.
+struct Chain {
+    arguments: Vec<Argument>,
+    /// Operations that are counted behind the last argument.
+    counted: Counted,
+    root: Root,
+    walk: Walk,
+}
 
-    /// A chain whose end is read, or assigned to.
-    pub(super) fn chain_with(
-        &mut self,
-        expression: &Expr,
-        change: Option<(Code, Change)>,
-    ) -> Lowered<Code> {
-        let (Expr::Dot(sides, ..) | Expr::Index(sides, ..)) = expression else {
-            return unknown("this expression", expression.position());
-        };
-        let BinaryExpr { lhs, rhs } = &**sides;
-        let operator = change
-            .as_ref()
-            .map(|(_, change)| (change.syntax(), change.place()));
-        let mut parts = Parts::default();
-        let is_simple = match (rhs, expression) {
-            (Expr::Property(..), _) => true,
-            (Expr::MethodCall(call, _), Expr::Dot(..)) => call.args.is_empty(),
-            (index, Expr::Index(..)) => index.get_literal_value(None).is_some(),
-            _ => false,
-        };
-        self.link(expression, rhs, is_simple, operator, &mut parts)?;
-        let Parts {
-            arguments,
-            counted,
-            mut links,
-        } = parts;
-        let root = self.root(lhs)?;
-        let root_place = lhs.start_position();
-        let direct = match &mut links[..] {
-            [only] if change.is_none() && !only.ends_when_absent => only.take_direct(),
+impl Chain {
+    /// A chain that is one step whose native is known, counted at `place`.
+    fn one_step(mut self, place: Position) -> Result<Code, Self> {
+        let direct = match &mut self.walk.links[..] {
+            [only] if !only.ends_when_absent => only.take_direct(),
             _ => None,
         };
-        let walk = Walk {
-            links,
-            root_name: name_of(lhs),
-            root_place,
+        let Some((direct, native_place)) = direct else {
+            return Err(self);
         };
-        if let Some((direct, place)) = direct {
-            let step = OneStep::new(direct, place, walk, arguments, counted, &root);
-            return Ok(step.from(root));
-        }
-        Ok(Box::new(move |machine: &mut Machine<'_>| {
+        let Self {
+            arguments,
+            counted,
+            root,
+            walk,
+        } = self;
+        let step = OneStep::new(
+            direct,
+            native_place,
+            walk,
+            (place, arguments, counted),
+            &root,
+        );
+        Ok(step.from(root))
+    }
+
+    /// Any chain, whose end is read or assigned to.
+    fn code(self, change: Option<(Code, Change)>) -> Code {
+        let Self {
+            arguments,
+            counted,
+            root,
+            walk,
+        } = self;
+        Box::new(move |machine: &mut Machine<'_>| {
             let mut change = match &change {
                 Some((value, change)) => Some((value(machine)?.flatten(), change)),
                 None => None,
@@ -202,7 +127,60 @@ impl Lowering<'_> {
                 }
             };
             walked.map(|walked| walked.value)
-        }))
+        })
+    }
+}
+
+impl Lowering<'_> {
+    /// A chain as an expression: counted, then its value.
+    pub(super) fn chain(&mut self, expression: &Expr) -> Lowered<Code> {
+        let place = expression.position();
+        let chain = self.taken_apart(expression, None)?;
+        Ok(match chain.one_step(place) {
+            Ok(code) => code,
+            Err(chain) => counted(chain.code(None), place),
+        })
+    }
+
+    /// A chain whose end is assigned to.
+    pub(super) fn assigned_chain(
+        &mut self,
+        expression: &Expr,
+        value: Code,
+        change: Change,
+    ) -> Lowered<Code> {
+        let operator = Some((change.syntax(), change.place()));
+        let chain = self.taken_apart(expression, operator)?;
+        Ok(chain.code(Some((value, change))))
+    }
+
+    fn taken_apart(
+        &mut self,
+        expression: &Expr,
+        operator: Option<(&str, Position)>,
+    ) -> Lowered<Chain> {
+        let (Expr::Dot(sides, ..) | Expr::Index(sides, ..)) = expression else {
+            return unknown("this expression", expression.position());
+        };
+        let BinaryExpr { lhs, rhs } = &**sides;
+        let mut parts = Parts::default();
+        let is_simple = match (rhs, expression) {
+            (Expr::Property(..), _) => true,
+            (Expr::MethodCall(call, _), Expr::Dot(..)) => call.args.is_empty(),
+            (index, Expr::Index(..)) => index.get_literal_value(None).is_some(),
+            _ => false,
+        };
+        self.link(expression, rhs, is_simple, operator, &mut parts)?;
+        Ok(Chain {
+            arguments: parts.arguments,
+            counted: parts.counted,
+            root: self.root(lhs)?,
+            walk: Walk {
+                links: parts.links,
+                root_name: name_of(lhs),
+                root_place: lhs.start_position(),
+            },
+        })
     }
 
     fn root(&mut self, expression: &Expr) -> Lowered<Root> {
@@ -339,11 +317,4 @@ impl Lowering<'_> {
             arguments: first..first + count,
         })
     }
-}
-
-/// What a chain gives.
-pub(super) struct Walked {
-    pub(super) value: Dynamic,
-    /// Whether what it was asked of may have changed.
-    pub(super) changes: bool,
 }

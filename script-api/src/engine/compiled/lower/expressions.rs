@@ -27,10 +27,7 @@ impl Lowering<'_> {
                 let call = self.call(call, *call_place)?;
                 counted(call, place)
             }
-            Expr::Dot(..) | Expr::Index(..) => {
-                let chain = self.chain(expression)?;
-                counted(chain, place)
-            }
+            Expr::Dot(..) | Expr::Index(..) => self.chain(expression)?,
             Expr::And(parts, _) => self.all_or_any(parts, true, place)?,
             Expr::Or(parts, _) => self.all_or_any(parts, false, place)?,
             Expr::Coalesce(parts, _) => self.coalesce(parts, place)?,
@@ -206,7 +203,7 @@ fn constant(value: Dynamic, place: Position) -> Code {
     })
 }
 
-fn counted(code: Code, place: Position) -> Code {
+pub(super) fn counted(code: Code, place: Position) -> Code {
     Box::new(move |machine: &mut Machine<'_>| {
         count(place)?;
         code(machine)

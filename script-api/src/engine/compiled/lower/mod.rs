@@ -16,6 +16,7 @@ mod loops;
 mod one_step;
 mod operands;
 mod operators;
+mod parts;
 mod walk;
 
 use std::{cell::OnceCell, collections::HashMap, rc::Rc};

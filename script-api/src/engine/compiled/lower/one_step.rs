@@ -5,13 +5,13 @@ use rhai::{Dynamic, Position};
 
 use super::{
     calls::Values,
-    chains::{Argument, Counted, Origin, Root},
     operands::Operand,
+    parts::{Argument, Counted, Origin, Root},
     walk::Walk,
 };
 use crate::engine::compiled::{
     direct::Direct,
-    machine::{Code, Flow, Host, Machine, count},
+    machine::{Code, Flow, Host, Machine, count, count_all},
 };
 
 /// The step.
@@ -28,16 +28,17 @@ pub(super) struct OneStep {
 }
 
 impl OneStep {
-    /// `counted` are the operations behind the last argument.
+    /// Counted are the place of the chain, then the arguments with what belongs to them, then the operations
+    /// behind the last one.
     pub(super) fn new(
         direct: Direct,
         place: Position,
         walk: Walk,
-        arguments: Vec<Argument>,
-        counted: Counted,
+        (chain_place, arguments, counted): (Position, Vec<Argument>, Counted),
         root: &Root,
     ) -> Self {
         let mut before = Counted::new();
+        before.push(chain_place);
         let mut open = None;
         for argument in arguments {
             before.extend(argument.counted);
@@ -112,16 +113,12 @@ impl OneStep {
     /// Counts what comes before the root, and makes the argument if that has to be made.
     #[inline]
     fn begin(&self, machine: &mut Machine<'_>) -> Flow {
-        for place in &self.before {
-            count(*place)?;
-        }
+        count_all(&self.before)?;
         let Some(argument) = &self.argument else {
             return Ok(Dynamic::UNIT);
         };
         let made = argument.begin(machine)?;
-        for place in &self.after {
-            count(*place)?;
-        }
+        count_all(&self.after)?;
         Ok(made)
     }
 

@@ -4,9 +4,9 @@ use rhai::{Dynamic, EvalAltResult, FnPtr, ImmutableString, NativeCallContext, Po
 
 use super::{
     assignments::Assignment,
-    calls::{References, Values},
-    chains::{Kind, Link, Walked},
+    calls::{self, Values},
     detour::Detour,
+    parts::{Kind, Link, Walked},
 };
 use crate::engine::compiled::{
     direct::Direct,
@@ -418,8 +418,7 @@ fn method(
             changes: false,
         });
     }
-    let mut all: References<'_> = std::iter::once(target).chain(arguments).collect();
-    Ok(native.call(host, &mut all, by_reference)?)
+    calls::called(host, native, target, arguments, by_reference)
 }
 
 /// A function that lies in a map under this name, which is called like a method.
