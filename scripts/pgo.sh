@@ -159,7 +159,7 @@ load "http://127.0.0.1:$plain/answer"
 load "${browser[@]}" "https://localhost:$tls/items"
 load -H "Connection: close" "https://localhost:$tls/items"
 for _ in 1 2 3 4; do
-    curl -fsS --http2 --cacert "$work/edge/cert.pem" --parallel --parallel-max 50 "${browser[@]}" \
+    curl -fsS --no-progress-meter --http2 --cacert "$work/edge/cert.pem" --parallel --parallel-max 50 "${browser[@]}" \
         -o /dev/null "https://localhost:$tls/items?page=[1-1500]"
 done
 kill -TERM "$edge"

@@ -3,6 +3,7 @@
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
+    time::Duration,
 };
 
 use edgewright_script::{
@@ -38,6 +39,9 @@ impl Side {
         let inputs = Inputs {
             limits: Limits {
                 compile,
+                // One way is slower than the other, and a machine slower than another one.
+                time: Duration::from_secs(600),
+                wall_time: Duration::from_secs(600),
                 ..inputs.limits
             },
             files: inputs.files.clone(),

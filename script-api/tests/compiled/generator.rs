@@ -1,5 +1,7 @@
 //! Makes programs by chance, out of everything that hooks are made of.
 
+mod numbers;
+
 use std::fmt::Write as _;
 
 use fastrand::Rng;
@@ -81,7 +83,7 @@ impl Generator {
 
     fn statement(&mut self) -> String {
         let simple = self.depth > 3;
-        match self.random.u8(if simple { 0..5 } else { 0..12 }) {
+        match self.random.u8(if simple { 0..5 } else { 0..14 }) {
             0 | 1 => {
                 let value = self.expression();
                 let name = self.new_variable();
@@ -152,6 +154,7 @@ impl Generator {
                 self.condition(),
                 self.expression()
             ),
+            11 | 12 => self.number_loop(),
             _ => match self.variable() {
                 Some(name) => {
                     let call =

@@ -16,6 +16,7 @@ mod lent;
 mod lower;
 mod machine;
 mod native;
+mod numbers;
 mod quick;
 
 use std::{

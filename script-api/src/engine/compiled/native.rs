@@ -26,11 +26,16 @@ pub(super) struct Native {
     token: Option<Token>,
     place: Position,
     kept: RefCell<SmallVec<[Rc<Kept>; 1]>>,
+    /// Types for which Rhai has no operator of its own.
+    not_builtin: RefCell<SmallVec<[Types; 1]>>,
 }
+
+/// Types of arguments.
+type Types = SmallVec<[TypeId; 3]>;
 
 /// A native function, and for what arguments it is.
 struct Kept {
-    types: SmallVec<[TypeId; 3]>,
+    types: Types,
     function: RhaiFunc,
     source: Option<ImmutableString>,
     has_context: bool,
@@ -56,6 +61,7 @@ impl Native {
             token: None,
             place,
             kept: RefCell::default(),
+            not_builtin: RefCell::default(),
         }
     }
 
@@ -111,6 +117,7 @@ impl Native {
     ) -> Result<Option<Dynamic>, Failed> {
         let kept = match self.kept(arguments) {
             Some(kept) => kept,
+            None if self.is_not_builtin(arguments) => return Ok(None),
             None => match self.look_up_builtin(host, builtins, arguments) {
                 Some(kept) => kept,
                 None => return Ok(None),
@@ -134,13 +141,14 @@ impl Native {
 
     fn kept(&self, arguments: &[&mut Dynamic]) -> Option<Rc<Kept>> {
         let kept = self.kept.borrow();
-        let fits = |kept: &&Rc<Kept>| {
-            let types = kept.types.iter();
-            types
-                .zip(arguments)
-                .all(|(known, argument)| *known == argument.type_id())
-        };
-        kept.iter().find(fits).cloned()
+        kept.iter()
+            .find(|kept| are_of(arguments, &kept.types))
+            .cloned()
+    }
+
+    fn is_not_builtin(&self, arguments: &[&mut Dynamic]) -> bool {
+        let known = self.not_builtin.borrow();
+        known.iter().any(|types| are_of(arguments, types))
     }
 
     fn keep(&self, kept: Kept) -> Rc<Kept> {
@@ -297,11 +305,26 @@ impl Native {
         let mut scope = Scope::new();
         let _tried = EvalContext::new(builtins, host.global, &mut caches, &mut scope, None)
             .call_native_fn_raw(&self.name, true, &mut [first, second]);
-        found(&mut caches, types, true).map(|found| self.keep(found))
+        let Some(found) = found(&mut caches, types.clone(), true) else {
+            let mut known = self.not_builtin.borrow_mut();
+            if known.len() >= KEPT {
+                known.remove(0);
+            }
+            known.push(types);
+            return None;
+        };
+        Some(self.keep(found))
     }
 }
 
-fn types(arguments: &[&mut Dynamic]) -> SmallVec<[TypeId; 3]> {
+fn are_of(arguments: &[&mut Dynamic], types: &[TypeId]) -> bool {
+    types
+        .iter()
+        .zip(arguments)
+        .all(|(known, argument)| *known == argument.type_id())
+}
+
+fn types(arguments: &[&mut Dynamic]) -> Types {
     arguments
         .iter()
         .map(|argument| argument.type_id())
@@ -321,7 +344,7 @@ fn caches_that_keep_at_once() -> Caches {
 }
 
 /// The one function that was looked up.
-fn found(caches: &mut Caches, types: SmallVec<[TypeId; 3]>, is_builtin: bool) -> Option<Kept> {
+fn found(caches: &mut Caches, types: Types, is_builtin: bool) -> Option<Kept> {
     let cache = caches.fn_resolution_cache_mut();
     let entry = cache.dict.values().flatten().next()?;
     if !entry.func.is_native() {

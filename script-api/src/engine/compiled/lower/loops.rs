@@ -9,22 +9,17 @@ use super::{Lowered, Lowering, Traits, unknown};
 use crate::engine::compiled::{
     iterators::Iterators,
     machine::{Code, Flow, Machine, Stop, Test, count, placed},
+    numbers::{Ended, Loop},
 };
 use rhai::{
     ASTFlags, Array, Dynamic, EvalAltResult, Expr, FlowControl, INT, Ident, Position, Stmt,
 };
 
-/// How a turn of a loop ended.
-enum Turn {
-    Next,
-    Last(Dynamic),
-}
-
-/// Runs the body of a loop once.
-fn turn(body: &Code, machine: &mut Machine<'_>) -> Flow<Turn> {
+/// Runs the body of a loop once. Gives the value of the loop when that was the last turn.
+fn turn(body: &Code, machine: &mut Machine<'_>) -> Flow<Option<Dynamic>> {
     match body(machine) {
-        Ok(_) | Err(Stop::Continue) => Ok(Turn::Next),
-        Err(Stop::Break(value)) => Ok(Turn::Last(value)),
+        Ok(_) | Err(Stop::Continue) => Ok(None),
+        Err(Stop::Break(value)) => Ok(Some(value)),
         Err(stop) => Err(stop),
     }
 }
@@ -82,22 +77,34 @@ impl Lowering<'_> {
         } else {
             Some(self.condition(&flow.expr)?)
         };
+        let asked = condition.as_ref().map(|_| &flow.expr);
+        let numbers = self.numbers(None, asked, flow.body.statements());
         let is_empty = flow.body.is_empty();
         let body_place = flow.body.position();
         let body = self.loop_body(flow)?;
+        let once = move |machine: &mut Machine<'_>| -> Flow<Option<Dynamic>> {
+            match &condition {
+                Some(condition) if !condition(machine)? => return Ok(Some(Dynamic::UNIT)),
+                Some(_) if is_empty => return Ok(None),
+                None if is_empty => {
+                    count(body_place)?;
+                    return Ok(None);
+                }
+                _ => {}
+            }
+            turn(&body, machine)
+        };
         Ok(Box::new(move |machine: &mut Machine<'_>| {
             count(place)?;
-            loop {
-                match &condition {
-                    Some(condition) if !condition(machine)? => return Ok(Dynamic::UNIT),
-                    Some(_) if is_empty => continue,
-                    None if is_empty => {
-                        count(body_place)?;
-                        continue;
-                    }
-                    _ => {}
+            if let Some(numbers) = &numbers {
+                let mut turns = std::iter::repeat(0);
+                let ended = numbers.run(machine, &mut turns, |machine, _| once(machine))?;
+                if let Ended::Done(value) = ended {
+                    return Ok(value);
                 }
-                if let Turn::Last(value) = turn(&body, machine)? {
+            }
+            loop {
+                if let Some(value) = once(machine)? {
                     return Ok(value);
                 }
             }
@@ -144,6 +151,11 @@ impl Lowering<'_> {
             self.current().variables.push(counter.name.clone());
         }
         self.current().variables.push(name.name.clone());
+        let numbers = if has_counter {
+            None
+        } else {
+            self.numbers(Some(name), None, flow.body.statements())
+        };
         let body = self.loop_body(flow);
         self.current().variables.truncate(height);
         let repeated = Repeated {
@@ -155,6 +167,7 @@ impl Lowering<'_> {
             over_place: flow.expr.start_position(),
             item_place: flow.expr.position(),
             iterators: self.iterators.clone(),
+            numbers,
         };
         Ok(Box::new(move |machine: &mut Machine<'_>| {
             count(place)?;
@@ -178,6 +191,8 @@ struct Repeated {
     over_place: Position,
     item_place: Position,
     iterators: Rc<Iterators>,
+    /// The same for whole numbers.
+    numbers: Option<Loop>,
 }
 
 impl Repeated {
@@ -187,17 +202,34 @@ impl Repeated {
             return self.each(items.into_iter().map(Ok), machine);
         }
         if value.is::<Range<INT>>() {
-            let range: Range<INT> = value.cast();
-            return self.each(range.map(Dynamic::from_int).map(Ok), machine);
+            return self.each_number(value.cast::<Range<INT>>(), machine);
         }
         if value.is::<RangeInclusive<INT>>() {
-            let range: RangeInclusive<INT> = value.cast();
-            return self.each(range.map(Dynamic::from_int).map(Ok), machine);
+            return self.each_number(value.cast::<RangeInclusive<INT>>(), machine);
         }
         let Some(items) = self.iterators.over(&value) else {
             return Err(EvalAltResult::ErrorFor(self.over_place).into());
         };
         self.each(items(value), machine)
+    }
+
+    fn each_number(
+        &self,
+        mut numbers: impl Iterator<Item = INT>,
+        machine: &mut Machine<'_>,
+    ) -> Flow {
+        if let Some(in_registers) = &self.numbers {
+            machine.locals.push(Dynamic::UNIT);
+            let ended = in_registers.run(machine, &mut numbers, |machine, number| {
+                *machine.local(self.height) = Dynamic::from_int(number);
+                turn(&self.body, machine)
+            })?;
+            machine.forget_from(self.height);
+            if let Ended::Done(value) = ended {
+                return Ok(value);
+            }
+        }
+        self.each(numbers.map(Dynamic::from_int).map(Ok), machine)
     }
 
     fn each(
@@ -221,7 +253,7 @@ impl Repeated {
             }
             let item = item.map_err(|error| placed(error, self.item_place))?;
             *machine.local(variable) = item.flatten();
-            if let Turn::Last(value) = turn(&self.body, machine)? {
+            if let Some(value) = turn(&self.body, machine)? {
                 return Ok(value);
             }
         }

@@ -13,6 +13,7 @@ mod detour;
 mod expressions;
 mod literals;
 mod loops;
+mod numbers;
 mod one_step;
 mod operands;
 mod operators;
