@@ -3,11 +3,11 @@
 //! What isn't known here makes no such form, and the general one runs all turns. Each operation of the
 //! hook is counted as the general form does it; where doesn't matter, since nothing is looked at in between.
 
-use rhai::{ASTFlags, Expr, FnCallExpr, INT, Ident, Stmt};
+use rhai::{ASTFlags, Expr, FnCallExpr, Ident, Stmt};
 
 use super::{Lowering, Variable as Found};
 use crate::engine::compiled::numbers::{
-    Compare, Compute, Loop, Op, Program, REGISTERS, Register, Variable,
+    Assembler, Compare, Label, Loop, Op, Operands, Register, Variable,
 };
 
 impl Lowering<'_> {
@@ -25,25 +25,18 @@ impl Lowering<'_> {
         let mut maker = Maker {
             outside: visible - usize::from(item.is_some()),
             lowering: self,
-            program: Program::default(),
+            made: Assembler::default(),
             inside: Vec::new(),
-            registers: 0,
-            lowest_temporary: REGISTERS,
-            lowest: REGISTERS,
-            counted: 0,
-            open: Vec::new(),
         };
-        let made = maker.turn(item.is_some(), condition, body);
-        let Maker { program, .. } = maker;
+        let item = maker.turn(item.is_some(), condition, body);
+        let Maker { made, .. } = maker;
         self.current().variables.truncate(visible);
-        let item = made?;
-        Some(Loop { program, item })
+        Some(Loop {
+            program: made.end(),
+            item: item?,
+        })
     }
 }
-
-/// A place that is jumped to before it is known where it is.
-#[derive(Clone, Copy)]
-struct Label(usize);
 
 /// A variable of the loop or of its body.
 struct Inside {
@@ -54,20 +47,10 @@ struct Inside {
 
 struct Maker<'l, 'p> {
     lowering: &'l mut Lowering<'p>,
-    program: Program,
+    made: Assembler,
     /// The number of the first variable that isn't one of the hook around the loop.
     outside: usize,
     inside: Vec<Inside>,
-    /// Registers that are taken: variables and constants from below, what is only used within a statement
-    /// from above.
-    registers: usize,
-    lowest_temporary: usize,
-    /// The lowest of those of all statements.
-    lowest: usize,
-    /// Operations of the hook since the last one of the program that counts.
-    counted: u16,
-    /// Where operations jump to that label.
-    open: Vec<Vec<usize>>,
 }
 
 impl Maker<'_, '_> {
@@ -79,7 +62,7 @@ impl Maker<'_, '_> {
         body: &[Stmt],
     ) -> Option<Option<Register>> {
         let item = if has_item {
-            let register = self.register()?;
+            let register = self.made.register()?;
             self.inside.push(Inside {
                 local: self.outside,
                 register,
@@ -89,41 +72,17 @@ impl Maker<'_, '_> {
         } else {
             None
         };
-        let end = self.label();
+        let end = self.made.label();
         if let Some(condition) = condition {
             self.branch(condition, false, end)?;
         }
         self.statements(body)?;
-        let operations = self.take_counted();
-        self.program.ops.push(Op::Next { operations });
-        self.bind(end)?;
-        self.program.ops.push(Op::End { operations: 0 });
-        let operations = self.program.ops.iter().map(|op| u64::from(op.operations()));
-        self.program.most = operations.sum();
-        self.program.may_be_half_done = self.may_be_half_done();
-        Some(item)
-    }
-
-    /// Whether something that can't be done may come behind a change.
-    fn may_be_half_done(&self) -> bool {
-        let changes = |register: Register| {
-            let mut variables = self.program.variables.iter();
-            variables.any(|variable| variable.register == register)
-        };
-        let mut has_changed = false;
-        for op in &self.program.ops {
-            match *op {
-                Op::Compute { to, .. } => {
-                    if has_changed {
-                        return true;
-                    }
-                    has_changed = changes(to);
-                }
-                Op::Copy { to, .. } => has_changed |= changes(to),
-                _ => {}
-            }
+        if condition.is_some() {
+            self.made.next();
+            self.made.bind(end)?;
+            self.made.last();
         }
-        false
+        Some(item)
     }
 
     fn statements(&mut self, statements: &[Stmt]) -> Option<()> {
@@ -131,7 +90,7 @@ impl Maker<'_, '_> {
         let inside = self.inside.len();
         for statement in statements {
             self.statement(statement)?;
-            self.lowest_temporary = REGISTERS;
+            self.made.free_temporaries();
         }
         self.lowering.current().variables.truncate(visible);
         self.inside.truncate(inside);
@@ -139,7 +98,7 @@ impl Maker<'_, '_> {
     }
 
     fn statement(&mut self, statement: &Stmt) -> Option<()> {
-        self.count()?;
+        self.made.count()?;
         match statement {
             Stmt::Noop(_) => Some(()),
             Stmt::Block(block) => self.statements(block.statements()),
@@ -155,15 +114,14 @@ impl Maker<'_, '_> {
                     }
                 };
                 let value = self.number(&sides.rhs)?;
-                self.count()?;
+                self.made.count()?;
                 let to = self.target(&sides.lhs)?;
-                self.program.ops.push(match operator {
-                    Some(operator) => Op::Compute {
-                        operator,
+                self.made.push(match operator {
+                    Some(operator) => operator(Operands {
                         to,
                         left: to,
                         right: value,
-                    },
+                    }),
                     None => Op::Copy { to, from: value },
                 });
                 Some(())
@@ -178,9 +136,9 @@ impl Maker<'_, '_> {
                     return None;
                 }
                 let from = self.number(value)?;
-                let register = self.register()?;
+                let register = self.made.register()?;
                 let to = register;
-                self.program.ops.push(Op::Copy { to, from });
+                self.made.push(Op::Copy { to, from });
                 self.inside.push(Inside {
                     local: variables,
                     register,
@@ -190,24 +148,23 @@ impl Maker<'_, '_> {
                 Some(())
             }
             Stmt::If(details, _) => {
-                let (otherwise, behind) = (self.label(), self.label());
+                let (otherwise, behind) = (self.made.label(), self.made.label());
                 self.branch(&details.expr, false, otherwise)?;
                 self.statements(details.body.statements())?;
                 if details.branch.is_empty() {
-                    return self.bind(otherwise);
+                    return self.made.bind(otherwise);
                 }
-                self.jump(behind);
-                self.bind(otherwise)?;
+                self.made.jump(behind);
+                self.made.bind(otherwise)?;
                 self.statements(details.branch.statements())?;
-                self.bind(behind)
+                self.made.bind(behind)
             }
             Stmt::BreakLoop(None, flags, _) => {
-                let operations = self.take_counted();
-                self.program.ops.push(if flags.contains(ASTFlags::BREAK) {
-                    Op::End { operations }
+                if flags.contains(ASTFlags::BREAK) {
+                    self.made.last();
                 } else {
-                    Op::Next { operations }
-                });
+                    self.made.next();
+                }
                 Some(())
             }
             _ => None,
@@ -216,13 +173,13 @@ impl Maker<'_, '_> {
 
     /// The register with the value of an expression.
     fn number(&mut self, expression: &Expr) -> Option<Register> {
-        self.count()?;
+        self.made.count()?;
         if let Some(value) = expression.get_literal_value(None) {
-            return self.constant(value.as_int().ok()?);
+            return self.made.constant(value.as_int().ok()?);
         }
         match expression {
             Expr::Variable(..) => match self.lowering.variable(expression).ok()? {
-                Found::Global(value) => self.constant(value.as_int().ok()?),
+                Found::Global(value) => self.made.constant(value.as_int().ok()?),
                 Found::Local(local) => self.variable(local),
             },
             Expr::FnCall(call, _) if call.op_token.is_some() && !self.is_own(&call.name) => {
@@ -240,23 +197,18 @@ impl Maker<'_, '_> {
             }
             [operand] if call.name == "-" => {
                 let operand = self.number(operand)?;
-                (Compute::Subtract, self.constant(0)?, operand)
+                (Op::Subtract as Computation, self.made.constant(0)?, operand)
             }
             _ => return None,
         };
-        let to = self.temporary()?;
-        self.program.ops.push(Op::Compute {
-            operator,
-            to,
-            left,
-            right,
-        });
+        let to = self.made.temporary()?;
+        self.made.push(operator(Operands { to, left, right }));
         Some(to)
     }
 
     /// Goes to a label if a condition holds, or if it doesn't.
     fn branch(&mut self, condition: &Expr, if_it: bool, target: Label) -> Option<()> {
-        self.count()?;
+        self.made.count()?;
         match condition {
             Expr::And(parts, _) => self.parts(parts, false, if_it, target),
             Expr::Or(parts, _) => self.parts(parts, true, if_it, target),
@@ -267,16 +219,7 @@ impl Maker<'_, '_> {
                         let operator = comparison(&call.name)?;
                         let (left, right) = (self.number(left)?, self.number(right)?);
                         let operator = if if_it { operator.opposite() } else { operator };
-                        let operations = self.take_counted();
-                        self.open[target.0].push(self.program.ops.len());
-                        self.program.ops.push(Op::Unless {
-                            operator,
-                            left,
-                            right,
-                            target: 0,
-                            operations,
-                        });
-                        self.lowest_temporary = REGISTERS;
+                        self.made.unless(operator, left, right, target);
                         Some(())
                     }
                     _ => None,
@@ -295,12 +238,12 @@ impl Maker<'_, '_> {
             }
             return Some(());
         }
-        let behind = self.label();
+        let behind = self.made.label();
         for part in others {
             self.branch(part, decides, behind)?;
         }
         self.branch(last, if_it, target)?;
-        self.bind(behind)
+        self.made.bind(behind)
     }
 
     /// The register of a variable that is assigned to.
@@ -315,7 +258,7 @@ impl Maker<'_, '_> {
             return (!inside.is_constant).then_some(inside.register);
         }
         let register = self.variable(local)?;
-        let mut variables = self.program.variables.iter_mut();
+        let mut variables = self.made.program.variables.iter_mut();
         variables
             .find(|variable| variable.local == local)?
             .is_changed = true;
@@ -330,83 +273,17 @@ impl Maker<'_, '_> {
         if local >= self.outside {
             return None;
         }
-        let mut known = self.program.variables.iter();
+        let mut known = self.made.program.variables.iter();
         if let Some(variable) = known.find(|variable| variable.local == local) {
             return Some(variable.register);
         }
-        let register = self.register()?;
-        self.program.variables.push(Variable {
+        let register = self.made.register()?;
+        self.made.program.variables.push(Variable {
             local,
             register,
             is_changed: false,
         });
         Some(register)
-    }
-
-    fn constant(&mut self, value: INT) -> Option<Register> {
-        let mut known = self.program.constants.iter();
-        if let Some((register, _)) = known.find(|(_, known)| *known == value) {
-            return Some(*register);
-        }
-        let register = self.register()?;
-        self.program.constants.push((register, value));
-        Some(register)
-    }
-
-    fn register(&mut self) -> Option<Register> {
-        let register = self.registers;
-        self.registers += 1;
-        self.is_room().then_some(())?;
-        Register::try_from(register).ok()
-    }
-
-    fn temporary(&mut self) -> Option<Register> {
-        self.lowest_temporary = self.lowest_temporary.checked_sub(1)?;
-        self.lowest = self.lowest.min(self.lowest_temporary);
-        self.is_room().then_some(())?;
-        Register::try_from(self.lowest_temporary).ok()
-    }
-
-    fn is_room(&self) -> bool {
-        self.registers <= self.lowest
-    }
-
-    fn count(&mut self) -> Option<()> {
-        self.counted = self.counted.checked_add(1)?;
-        Some(())
-    }
-
-    fn take_counted(&mut self) -> u16 {
-        std::mem::take(&mut self.counted)
-    }
-
-    fn label(&mut self) -> Label {
-        self.open.push(Vec::new());
-        Label(self.open.len() - 1)
-    }
-
-    fn jump(&mut self, target: Label) {
-        let operations = self.take_counted();
-        self.open[target.0].push(self.program.ops.len());
-        self.program.ops.push(Op::Jump {
-            target: 0,
-            operations,
-        });
-    }
-
-    /// A label is here: whoever comes from elsewhere doesn't count what was counted on the way from above.
-    fn bind(&mut self, label: Label) -> Option<()> {
-        if self.counted > 0 {
-            self.jump(label);
-        }
-        let here = u16::try_from(self.program.ops.len()).ok()?;
-        for from in std::mem::take(&mut self.open[label.0]) {
-            match &mut self.program.ops[from] {
-                Op::Unless { target, .. } | Op::Jump { target, .. } => *target = here,
-                _ => return None,
-            }
-        }
-        Some(())
     }
 
     /// Whether the program has an operator of this name.
@@ -418,13 +295,16 @@ impl Maker<'_, '_> {
     }
 }
 
-fn computation(name: &str) -> Option<Compute> {
+/// Makes the operation of an operator.
+type Computation = fn(Operands) -> Op;
+
+fn computation(name: &str) -> Option<Computation> {
     Some(match name {
-        "+" => Compute::Add,
-        "-" => Compute::Subtract,
-        "*" => Compute::Multiply,
-        "/" => Compute::Divide,
-        "%" => Compute::Remainder,
+        "+" => Op::Add,
+        "-" => Op::Subtract,
+        "*" => Op::Multiply,
+        "/" => Op::Divide,
+        "%" => Op::Remainder,
         _ => return None,
     })
 }

@@ -5,8 +5,10 @@
 //! and counts as many operations. Whatever is rare is left to the general form, turn by turn: a number
 //! that is too large, a division by zero, and the moment at which the budget is looked at.
 
+mod assembler;
 mod program;
 mod run;
 
-pub(super) use program::{Compare, Compute, Op, Program, REGISTERS, Register, Variable};
+pub(super) use assembler::{Assembler, Label};
+pub(super) use program::{Compare, Op, Operands, Register, Variable};
 pub(super) use run::{Ended, Loop};

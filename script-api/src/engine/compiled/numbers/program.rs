@@ -11,16 +11,6 @@ pub(in crate::engine::compiled) type Register = u8;
 /// The values of all registers.
 pub(super) type Registers = [INT; REGISTERS];
 
-/// An operator that gives a number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::engine::compiled) enum Compute {
-    Add,
-    Subtract,
-    Multiply,
-    Divide,
-    Remainder,
-}
-
 /// An operator that compares two numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::engine::compiled) enum Compare {
@@ -32,19 +22,29 @@ pub(in crate::engine::compiled) enum Compare {
     GreaterOrEqual,
 }
 
+/// The registers of an operator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::engine::compiled) struct Operands {
+    pub(in crate::engine::compiled) to: Register,
+    pub(in crate::engine::compiled) left: Register,
+    pub(in crate::engine::compiled) right: Register,
+}
+
 /// An operation. `operations` are those of the hook that are counted on the way to its end since the last one
 /// that has them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::engine::compiled) enum Op {
-    /// Computes `to` from two others.
-    Compute {
-        operator: Compute,
-        to: Register,
-        left: Register,
-        right: Register,
-    },
+    /// These five compute a register from two others, and are not done when that is no number of this size.
+    Add(Operands),
+    Subtract(Operands),
+    Multiply(Operands),
+    Divide(Operands),
+    Remainder(Operands),
     /// Copies a register.
-    Copy { to: Register, from: Register },
+    Copy {
+        to: Register,
+        from: Register,
+    },
     /// Goes on there unless this holds.
     Unless {
         operator: Compare,
@@ -54,11 +54,18 @@ pub(in crate::engine::compiled) enum Op {
         operations: u16,
     },
     /// Goes on there.
-    Jump { target: u16, operations: u16 },
+    Jump {
+        target: u16,
+        operations: u16,
+    },
     /// The turn ends, and the next one comes.
-    Next { operations: u16 },
+    Next {
+        operations: u16,
+    },
     /// The loop ends.
-    End { operations: u16 },
+    End {
+        operations: u16,
+    },
 }
 
 /// A local variable of the hook, and its register.
@@ -89,6 +96,8 @@ pub(in crate::engine::compiled) struct Program {
     pub(in crate::engine::compiled) variables: Vec<Variable>,
     /// What registers hold from the beginning on.
     pub(in crate::engine::compiled) constants: Vec<(Register, INT)>,
+    /// Operations of the hook that are counted behind the last one of the program that counts.
+    pub(in crate::engine::compiled) last_counted: u16,
     /// No turn counts more operations of the hook.
     pub(in crate::engine::compiled) most: u64,
     /// Whether it may have changed a variable when it comes to something that it can't do.
@@ -98,7 +107,7 @@ pub(in crate::engine::compiled) struct Program {
 impl Program {
     /// Runs a turn; gives how it ended, and the operations of the hook that it counted. After
     /// [`Done::Not`] the registers are as before.
-    #[inline]
+    #[inline(always)]
     pub(super) fn turn(&self, registers: &mut Registers) -> (Done, u64) {
         if !self.may_be_half_done {
             return self.run(registers);
@@ -111,26 +120,21 @@ impl Program {
         (done, counted)
     }
 
-    #[inline]
+    // In the loop over the turns, of which most have an operation or two.
+    #[inline(always)]
     fn run(&self, registers: &mut Registers) -> (Done, u64) {
         let mut counted = 0;
         let mut next = 0;
         // A turn has no loops: each operation is run once at the most.
         while let Some(op) = self.ops.get(next) {
             next += 1;
+            let mut done = true;
             match *op {
-                Op::Compute {
-                    operator,
-                    to,
-                    left,
-                    right,
-                } => {
-                    let (left, right) = (*at(registers, left), *at(registers, right));
-                    let Some(value) = operator.of(left, right) else {
-                        return (Done::Not, 0);
-                    };
-                    *at(registers, to) = value;
-                }
+                Op::Add(of) => done = of.compute(registers, INT::checked_add),
+                Op::Subtract(of) => done = of.compute(registers, INT::checked_sub),
+                Op::Multiply(of) => done = of.compute(registers, INT::checked_mul),
+                Op::Divide(of) => done = of.compute(registers, INT::checked_div),
+                Op::Remainder(of) => done = of.compute(registers, INT::checked_rem),
                 Op::Copy { to, from } => *at(registers, to) = *at(registers, from),
                 Op::Unless {
                     operator,
@@ -151,8 +155,11 @@ impl Program {
                 Op::Next { operations } => return (Done::Next, counted + u64::from(operations)),
                 Op::End { operations } => return (Done::Last, counted + u64::from(operations)),
             }
+            if !done {
+                return (Done::Not, 0);
+            }
         }
-        (Done::Next, counted)
+        (Done::Next, counted + u64::from(self.last_counted))
     }
 }
 
@@ -163,17 +170,16 @@ fn at(registers: &mut Registers, register: Register) -> &mut INT {
     &mut registers[usize::from(register) % REGISTERS]
 }
 
-impl Compute {
-    /// `None`: it is no number of this size.
+impl Operands {
+    /// `false`: it is no number of this size.
     #[inline(always)]
-    fn of(self, left: INT, right: INT) -> Option<INT> {
-        match self {
-            Self::Add => left.checked_add(right),
-            Self::Subtract => left.checked_sub(right),
-            Self::Multiply => left.checked_mul(right),
-            Self::Divide => left.checked_div(right),
-            Self::Remainder => left.checked_rem(right),
-        }
+    fn compute(self, registers: &mut Registers, how: impl Fn(INT, INT) -> Option<INT>) -> bool {
+        let (left, right) = (*at(registers, self.left), *at(registers, self.right));
+        let Some(value) = how(left, right) else {
+            return false;
+        };
+        *at(registers, self.to) = value;
+        true
     }
 }
 
@@ -185,7 +191,19 @@ impl Op {
             | Self::Jump { operations, .. }
             | Self::Next { operations }
             | Self::End { operations } => operations,
-            Self::Compute { .. } | Self::Copy { .. } => 0,
+            _ => 0,
+        }
+    }
+
+    /// The register that it computes, which can fail.
+    pub(in crate::engine::compiled) fn computes(&self) -> Option<Register> {
+        match self {
+            Self::Add(of)
+            | Self::Subtract(of)
+            | Self::Multiply(of)
+            | Self::Divide(of)
+            | Self::Remainder(of) => Some(of.to),
+            _ => None,
         }
     }
 }
@@ -213,5 +231,56 @@ impl Compare {
             Self::Greater => left > right,
             Self::GreaterOrEqual => left >= right,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn add(to: Register, left: Register, right: Register) -> Op {
+        Op::Add(Operands { to, left, right })
+    }
+
+    #[test]
+    fn what_cannot_be_done_is_as_before() {
+        let program = Program {
+            ops: vec![add(0, 0, 1), add(2, 2, 2), Op::Next { operations: 7 }],
+            may_be_half_done: true,
+            ..Program::default()
+        };
+        let mut registers = Registers::default();
+        registers[..3].copy_from_slice(&[1, 2, 3]);
+        assert_eq!(program.turn(&mut registers), (Done::Next, 7));
+        assert_eq!(registers[..3], [3, 2, 6]);
+        registers[2] = INT::MAX;
+        let before = registers;
+        assert_eq!(program.turn(&mut registers), (Done::Not, 0));
+        assert_eq!(registers, before);
+    }
+
+    #[test]
+    fn a_way_counts_what_lies_on_it() {
+        let unless = Op::Unless {
+            operator: Compare::Less,
+            left: 0,
+            right: 1,
+            target: 2,
+            operations: 3,
+        };
+        let ops = vec![
+            unless,
+            Op::Next { operations: 5 },
+            Op::End { operations: 0 },
+        ];
+        let program = Program {
+            ops,
+            ..Program::default()
+        };
+        let mut registers = Registers::default();
+        registers[1] = 1;
+        assert_eq!(program.turn(&mut registers), (Done::Next, 8));
+        registers[0] = 1;
+        assert_eq!(program.turn(&mut registers), (Done::Last, 3));
     }
 }
