@@ -10,13 +10,10 @@ use crate::support::launch::{Builder, serving};
 use crate::support::load::{Both, Load, Until};
 use crate::support::proxy::Proxy;
 use crate::support::upstream::{Upstream, ok};
-use crate::support::wait::{Gate, SOON, until};
+use crate::support::wait::{AT_ONCE, Gate, SOON, until};
 use crate::support::websocket;
 
 const ROUTES: &str = r#"route("/{*rest}").to("web");"#;
-
-/// What "at once" may take, on a machine that is busy with other tests.
-const AT_ONCE: Duration = Duration::from_secs(3);
 
 /// RFC 9113 section 3.4, with SETTINGS that allow 16 MiB to be sent ahead on a stream and (WINDOW_UPDATE) on
 /// the connection.

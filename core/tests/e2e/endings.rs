@@ -6,12 +6,9 @@ use crate::support::client::{Connection, Response, get};
 use crate::support::launch::serving;
 use crate::support::proxy::Proxy;
 use crate::support::upstream::{Upstream, ok};
-use crate::support::wait::{Gate, SOON, until};
+use crate::support::wait::{AT_ONCE, Gate, SOON, until};
 
 const ROUTES: &str = r#"route("/{*rest}").to("web");"#;
-
-/// What "at once" may take, on a machine that is busy with other tests.
-const AT_ONCE: Duration = Duration::from_secs(3);
 
 /// An upstream that answers `late` when the gate opens.
 fn gated(gate: &Gate) -> Upstream {

@@ -7,12 +7,9 @@ use std::time::{Duration, Instant};
 use crate::support::client::{Connection, get};
 use crate::support::launch::serving;
 use crate::support::upstream::{Action, Upstream, ok};
-use crate::support::wait::{Gate, SOON, until};
+use crate::support::wait::{AT_ONCE, Gate, SOON, until};
 
 const ROUTES: &str = r#"route("/{*rest}").to("web");"#;
-
-/// What "at once" may take, on a machine that is busy with other tests.
-const AT_ONCE: Duration = Duration::from_secs(3);
 
 #[test]
 fn an_idle_proxy_ends_at_once() {
@@ -113,7 +110,7 @@ fn readiness_fails_first_and_traffic_is_served_meanwhile() {
     let web = Upstream::fixed("ok");
     let mut proxy = serving(ROUTES)
         .pool("web", web.address())
-        .settings("[server.shutdown]\ndelay = \"3s\"\ndrain = \"10s\"")
+        .settings("[server.shutdown]\ndelay = \"3s\"\ndrain = \"30s\"")
         .start();
     assert_eq!(proxy.ask_health("/readyz").status, 200);
     let begin = Instant::now();

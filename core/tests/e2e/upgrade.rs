@@ -14,13 +14,10 @@ use crate::support::launch::{Builder, serving};
 use crate::support::load::{Both, Until};
 use crate::support::proxy::Proxy;
 use crate::support::upstream::{Upstream, ok};
-use crate::support::wait::{Gate, SOON, until};
+use crate::support::wait::{AT_ONCE, Gate, SOON, until};
 use crate::support::websocket;
 
 const ROUTES: &str = r#"route("/{*rest}").to("web");"#;
-
-/// What "at once" may take, on a machine that is busy with other tests.
-const AT_ONCE: Duration = Duration::from_secs(5);
 
 struct Room(TempDir);
 

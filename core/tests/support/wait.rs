@@ -7,6 +7,10 @@ use std::time::{Duration, Instant};
 /// shared machine may stall a process for seconds.
 pub const SOON: Duration = Duration::from_secs(20);
 
+/// What "at once" may take for the end of a process: less than the usual drain. On a machine that is busy with other
+/// things the kernel alone takes seconds of it, to close an inotify instance.
+pub const AT_ONCE: Duration = Duration::from_secs(15);
+
 /// How often a condition is looked at.
 const POLL: Duration = Duration::from_millis(10);
 
