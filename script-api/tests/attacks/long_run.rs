@@ -2,7 +2,10 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use edgewright_script::{engine::Limits, memory::MemoryRequest};
+use edgewright_script::{
+    engine::{Interpreter, Limits},
+    memory::MemoryRequest,
+};
 
 use crate::{
     harness::{on_a_worker, runner, unhurried},
@@ -122,5 +125,38 @@ fn many_calls_leave_nothing_behind() {
         );
         let last = grown[grown.len() - 1];
         assert!(last < 0 || last.unsigned_abs() < MOST_KEPT, "{grown:?}");
+    });
+}
+
+/// Each reload makes an interpreter anew on each worker, and so does a panic.
+#[test]
+fn interpreters_leave_nothing_behind() {
+    on_a_worker(|| {
+        let program = r#"
+fn down(n) { if n > 0 { down(n - 1) } }
+fn even(n) { if n == 0 { true } else { odd(n - 1) } }
+fn odd(n) { if n == 0 { false } else { even(n - 1) } }
+route("/down").on_request(|req| { down(5); if even(7) { return respond(500); } }).to("web");
+route("/odd").on_request(|req| { if !odd(7) { return respond(500); } }).to("web");
+"#;
+        let program = runner(program, unhurried()).program;
+        let mut held = Vec::with_capacity(20);
+        for _ in 0..20 {
+            let interpreter = Interpreter::new(program.clone()).unwrap();
+            let mut edge = Runner {
+                interpreter,
+                program: program.clone(),
+            };
+            for path in ["/down", "/odd"] {
+                let mut request = MemoryRequest::new("GET", "h", path);
+                let ended = edge.run(&mut request).unwrap();
+                assert!(!format!("{ended:?}").contains("Answer"), "{ended:?}");
+            }
+            drop(edge);
+            held.push(counting::held());
+        }
+        let grown = held[19].wrapping_sub(held[4]).cast_signed();
+        // Less than one for each of them, and far less than a function.
+        assert!(grown < 15, "{grown} bytes are left of 15 interpreters");
     });
 }

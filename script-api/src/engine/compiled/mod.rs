@@ -28,7 +28,7 @@ use rhai::{
     AST, Dynamic, Engine, EvalAltResult, GlobalRuntimeState, Position, ScriptFuncDef, Shared,
 };
 
-use lower::{Body, Lowering};
+use lower::{Body, Compiled, Lowering};
 use machine::{Host, Machine, Stop};
 
 pub(super) use lower::Unknown;
@@ -60,6 +60,8 @@ pub(super) struct CompiledHook {
     pub(super) needs_stack: bool,
     /// The questions to the request that it begins with.
     pub(super) quick: Option<Quick>,
+    /// The functions that it may call, which all hooks of a program share.
+    _functions: Rc<Vec<Compiled>>,
 }
 
 impl CompiledHook {
@@ -132,13 +134,22 @@ impl<'p> Compiler<'p> {
             &self.functions,
             self.source,
         );
-        functions
+        let lowered: Vec<_> = functions
             .map(|(function, captured)| {
                 let (body, traits) = lowering.hook(function, captured)?;
+                Ok((body, traits, quick(function, captured, &names)))
+            })
+            .collect();
+        let functions = Rc::new(lowering.into_functions());
+        lowered
+            .into_iter()
+            .map(|lowered| {
+                let (body, traits, quick) = lowered?;
                 Ok(CompiledHook {
                     body,
                     needs_stack: traits.needs_stack,
-                    quick: quick(function, captured, &names),
+                    quick,
+                    _functions: functions.clone(),
                 })
             })
             .collect()

@@ -1,5 +1,7 @@
 //! Calls in the style of functions: `f(a, b)`.
 
+use std::rc::Rc;
+
 use rhai::{Dynamic, EvalAltResult, Expr, FnCallExpr, ImmutableString, Position};
 use smallvec::SmallVec;
 
@@ -192,6 +194,7 @@ impl Lowering<'_> {
             .collect::<Lowered<Vec<_>>>()?;
         let name = call.name.clone();
         let source = self.source.clone();
+        let compiled = Rc::downgrade(&compiled);
         let parameters = arguments.len();
         if parameters > self.engine.max_variables() {
             return unknown("so many arguments", place);
@@ -214,7 +217,8 @@ impl Lowering<'_> {
                 Some(First::Global { value, .. }) => values[0] = value.copy().flatten(),
                 _ => {}
             }
-            let Some(body) = compiled.get() else {
+            let compiled = compiled.upgrade();
+            let Some(body) = compiled.as_ref().and_then(|compiled| compiled.get()) else {
                 return Err(EvalAltResult::from(format!("`{name}` is not there yet")).into());
             };
             if body.is_empty {

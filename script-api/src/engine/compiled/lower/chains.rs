@@ -44,14 +44,14 @@ struct Chain {
 }
 
 impl Chain {
-    /// A chain that is one step whose native is known, counted at `place`.
-    fn one_step(mut self, place: Position) -> Result<Code, Self> {
+    /// Its value, counted at `place`.
+    fn read(mut self, place: Position) -> Code {
         let direct = match &mut self.walk.links[..] {
             [only] if !only.ends_when_absent => only.take_direct(),
             _ => None,
         };
         let Some((direct, native_place)) = direct else {
-            return Err(self);
+            return counted(self.code(None), place);
         };
         let Self {
             arguments,
@@ -66,7 +66,7 @@ impl Chain {
             (place, arguments, counted),
             &root,
         );
-        Ok(step.from(root))
+        step.from(root)
     }
 
     /// Any chain, whose end is read or assigned to.
@@ -136,10 +136,7 @@ impl Lowering<'_> {
     pub(super) fn chain(&mut self, expression: &Expr) -> Lowered<Code> {
         let place = expression.position();
         let chain = self.taken_apart(expression, None)?;
-        Ok(match chain.one_step(place) {
-            Ok(code) => code,
-            Err(chain) => counted(chain.code(None), place),
-        })
+        Ok(chain.read(place))
     }
 
     /// A chain whose end is assigned to.

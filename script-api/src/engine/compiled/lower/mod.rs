@@ -53,7 +53,8 @@ fn unknown<T>(construct: impl Into<String>, place: Position) -> Lowered<T> {
 /// The functions of a program by their names and their numbers of parameters.
 pub(super) type Functions<'p> = HashMap<(&'p str, usize), &'p Shared<ScriptFuncDef>>;
 
-/// A function of the program, compiled. It is empty while it is being made, since it may call itself.
+/// A function of the program, compiled. It is empty while it is being made, since it may call itself. Whoever calls
+/// it doesn't own it, or those that call each other would never be freed.
 pub(super) type Compiled = Rc<OnceCell<Body>>;
 
 /// The body of a function.
@@ -135,6 +136,12 @@ impl<'p> Lowering<'p> {
         let ended = self.running.pop();
         let traits = ended.map(|function| function.traits).unwrap_or_default();
         body.map(|body| (body, traits))
+    }
+
+    /// The functions that were called by what has been lowered, for whoever keeps that.
+    pub(super) fn into_functions(self) -> Vec<Compiled> {
+        let functions = self.compiled.into_values();
+        functions.map(|(compiled, _)| compiled).collect()
     }
 
     /// Lowers a function that is called.
